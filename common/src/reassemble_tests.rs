@@ -17,11 +17,9 @@ const ACCEPTED: DatagramOutcome = DatagramOutcome::Accepted;
 
 fn params() -> StreamParams {
     StreamParams {
-        size: FrameSize::new(64, 64).unwrap(),
         frame_rate: FrameRate::new(50, 1).unwrap(),
-        chroma: Chroma::Grey,
         colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
+        ..StreamParams::new(FrameSize::new(64, 64).unwrap(), Chroma::Grey)
     }
 }
 

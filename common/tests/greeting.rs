@@ -16,13 +16,7 @@ const fn t(us: u64) -> Timestamp {
 }
 
 fn params() -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(200, 120).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma: Chroma::C420,
-        colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
-    }
+    StreamParams { colour: ColourSpace::JPEG, ..StreamParams::new(FrameSize::new(200, 120).unwrap(), Chroma::C420) }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use anyhow::{Context, ensure};
 use kernels::{BackendChoice, Decoder, Encoder, Picture, Target, open_decoder, open_encoder};
 use noise::Random;
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::frame::{BitDepth, Chroma, FrameSize};
 use picture::params::{CodecParams, StreamParams, Wavelet};
 
 mod noise;
@@ -96,16 +96,10 @@ fn open(
     back_ends: &[BackendChoice],
     random: &mut Random,
 ) -> anyhow::Result<Stream> {
-    let params = StreamParams {
-        size: FrameSize::new(width, height)?,
-        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: match depth {
-            BitDepth::Eight => CodecParams::default(),
-            BitDepth::Ten => CodecParams { wavelet: Wavelet::Cdf53, depth, ..CodecParams::default() },
-        },
-    };
+    let mut params = StreamParams::new(FrameSize::new(width, height)?, Chroma::C420);
+    if depth == BitDepth::Ten {
+        params.codec = CodecParams { wavelet: Wavelet::Cdf53, depth, ..params.codec };
+    }
     let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
     let decoders = back_ends.iter().map(|&choice| open_decoder(&params, choice, None));
     Ok(Stream {

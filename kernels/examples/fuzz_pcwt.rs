@@ -7,11 +7,11 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use kernels::pcwt::{PcwtDecoder, PcwtEncoder, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{BackendChoice, DecodeError, Picture};
 use noise::Random;
-use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::frame::{BitDepth, Chroma, FrameSize};
 use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 
 mod noise;
@@ -81,11 +81,8 @@ fn run() -> anyhow::Result<()> {
 
 fn open((width, height): (u32, u32), chroma: Chroma, depth: BitDepth) -> anyhow::Result<Stream> {
     let params = StreamParams {
-        size: FrameSize::new(width, height)?,
-        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
         codec: CodecParams { profile: Profile::Pcwt, wavelet: Wavelet::Cdf53, depth, ..CodecParams::default() },
+        ..StreamParams::new(FrameSize::new(width, height)?, chroma)
     };
     let decoders = BACK_ENDS.map(|choice| open_pcwt_decoder(&params, choice, None));
     let mut encoder = open_pcwt_encoder(&params, BackendChoice::Cpu, None)?;

@@ -12,8 +12,8 @@ use std::io::{BufRead, BufReader, Read};
 use anyhow::{Context, bail, ensure};
 use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::params::{CodecParams, StreamParams};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::StreamParams;
 use picture::run::coded_size;
 
 const BITS_PER_PIXEL: [f64; 7] = [0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0];
@@ -25,13 +25,7 @@ fn main() -> anyhow::Result<()> {
     let mut losses = String::from("| clip | lost | mean PSNR-Y, dB | lowest |\n|---|---|---|---|\n");
     for path in std::env::args().skip(1) {
         let (size, frames) = read(&path).with_context(|| path.clone())?;
-        let params = StreamParams {
-            size,
-            frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-            chroma: Chroma::C420,
-            colour: ColourSpace::BT709_LIMITED,
-            codec: CodecParams::default(),
-        };
+        let params = StreamParams::new(size, Chroma::C420);
         let name = path.rsplit('/').next().unwrap_or(&path);
         for bits in BITS_PER_PIXEL {
             let budget = (bits * size.pixels() as f64 / 8.0) as usize;

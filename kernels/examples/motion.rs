@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder, open_state_decoder};
 use kernels::{BackendChoice, Picture, PictureRef, Target};
 use picture::coded::{ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::run::shortest_size;
 use picture::vectors::VectorLayout;
@@ -26,11 +26,8 @@ fn main() -> anyhow::Result<()> {
     for path in std::env::args().skip(1) {
         let (size, pictures) = read(&path, frames).with_context(|| path.clone())?;
         let params = StreamParams {
-            size,
-            frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-            chroma: Chroma::C420,
-            colour: ColourSpace::BT709_LIMITED,
             codec: CodecParams { profile: Profile::Predicted(1), ..CodecParams::default() },
+            ..StreamParams::new(size, Chroma::C420)
         };
         let name = path.rsplit('/').next().unwrap_or(&path);
         for effort in asked("EFFORTS", "medium").split(',') {

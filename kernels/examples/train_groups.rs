@@ -20,7 +20,7 @@ use kernels::tables::residual::{FREQUENCIES, ROWS, can_occur};
 use kernels::tables::{PROBABILITY_BITS, SYMBOLS};
 use kernels::{BackendChoice, PictureRef, Target};
 use picture::coded::{BlockState, CodedFrame, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::vectors::VectorLayout;
 
@@ -83,13 +83,7 @@ fn count(path: &str, step: StepIndex) -> anyhow::Result<Counts> {
     let (Some(width), Some(height)) = (field('W'), field('H')) else { bail!("no Y4M header") };
     let size = FrameSize::new(width.parse()?, height.parse()?)?;
     let codec = CodecParams { profile: Profile::Predicted(1), ..CodecParams::default() };
-    let params = StreamParams {
-        size,
-        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec,
-    };
+    let params = StreamParams { codec, ..StreamParams::new(size, Chroma::C420) };
     let settings = PredictionSettings { reference_age: 1, effort: Effort::Medium };
     let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None)?;
     let groups = Groups::new(&StreamParams { codec: CodecParams::default(), ..params });

@@ -8,7 +8,7 @@ use kernels::{
     open_transform,
 };
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
@@ -17,13 +17,7 @@ const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boun
 const PADDINGS: [Padding; 2] = [Padding::Smooth, Padding::Zero];
 
 fn params(width: u32, height: u32, chroma: Chroma, codec: CodecParams) -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(width, height).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
-        codec,
-    }
+    StreamParams { codec, ..StreamParams::new(FrameSize::new(width, height).unwrap(), chroma) }
 }
 
 fn codec(boundary: Boundary, padding: Padding) -> CodecParams {

@@ -6,21 +6,15 @@
 use kernels::opencl::{DeviceStage, Interval, OpenClEncoder};
 use kernels::{Encoder, PictureRef, Target};
 use picture::coded::StepIndex;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::params::{CodecParams, StreamParams};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::StreamParams;
 
 const SIZE: (u32, u32) = (1920, 1080);
 const FRAMES_MAX: usize = 200;
 const FRAMES_MIN: usize = 20;
 
 fn params() -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(SIZE.0, SIZE.1).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma: Chroma::C444,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    }
+    StreamParams::new(FrameSize::new(SIZE.0, SIZE.1).unwrap(), Chroma::C444)
 }
 
 /// Returns true if two commands of different channels that `overlaps` asks about ran at the same time.

@@ -276,7 +276,7 @@ mod tests {
 
     use common::wire::PROTOCOL_VERSION;
     use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-    use picture::params::{CodecParams, StreamParams};
+    use picture::params::StreamParams;
 
     use super::*;
 
@@ -292,11 +292,9 @@ mod tests {
         let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
         link.on_connected(&peer, 1_200, now);
         let params = StreamParams {
-            size: FrameSize::new(64, 48).unwrap(),
             frame_rate: FrameRate::new(50, 1).unwrap(),
-            chroma: Chroma::C420,
             colour: ColourSpace::JPEG,
-            codec: CodecParams::default(),
+            ..StreamParams::new(FrameSize::new(64, 48).unwrap(), Chroma::C420)
         };
         let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender };
         for message in [hello, ControlMessage::Welcome { params, start_frame: FrameId(0) }] {

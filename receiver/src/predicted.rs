@@ -205,18 +205,16 @@ mod tests {
     use common::wire::states::Fate;
     use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder};
     use kernels::{Backend, PictureRef, Target};
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+    use picture::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
     use picture::params::{CodecParams, Profile};
 
     use super::*;
 
     fn params() -> StreamParams {
         StreamParams {
-            size: FrameSize::new(96, 64).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma: Chroma::Grey,
             colour: ColourSpace::JPEG,
             codec: CodecParams { profile: Profile::Predicted(4), ..CodecParams::default() },
+            ..StreamParams::new(FrameSize::new(96, 64).unwrap(), Chroma::Grey)
         }
     }
 

@@ -16,11 +16,9 @@ fn hex(bytes: &[u8]) -> String {
 
 fn params() -> StreamParams {
     StreamParams {
-        size: FrameSize::new(1_919, 1_079).unwrap(),
         frame_rate: FrameRate::new(30_000, 1_001).unwrap(),
-        chroma: Chroma::C420,
         colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
+        ..StreamParams::new(FrameSize::new(1_919, 1_079).unwrap(), Chroma::C420)
     }
 }
 

@@ -7,7 +7,7 @@ use picture::params::{CodecParams, StreamParams};
 
 /// Parameters of a stream of pictures of `size`.
 pub fn params((width, height): (u32, u32), chroma: Chroma, codec: CodecParams) -> StreamParams {
-    let frame_rate = FrameRate::new(30, 1).unwrap();
+    let frame_rate = FrameRate::USUAL;
     StreamParams { size: FrameSize::new(width, height).unwrap(), frame_rate, chroma, colour: ColourSpace::JPEG, codec }
 }
 

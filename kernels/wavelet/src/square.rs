@@ -70,7 +70,7 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
     if to_array {
         npy::write(output, &offset(planes), (size.height(), size.width()))?;
     } else {
-        let frame_rate = FrameRate::new(30, 1).context("no frame rate")?;
+        let frame_rate = FrameRate::USUAL;
         let format = params.chroma.picture_format();
         let siting = Siting::Centre;
         let mut info = PictureInfo { size, format, depth: BitDepth::Eight, siting, colour, frame_rate };

@@ -17,7 +17,7 @@ use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, enco
 use common::wire::{MESSAGE_BYTES_MAX, PROTOCOL_VERSION};
 use kernels::{BackendChoice, PictureRef, Target, open_encoder};
 use picture::coded::CodedFrame;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::sign::CertifiedKey;
@@ -154,13 +154,7 @@ impl HostileLine {
 
 fn params(size: FrameSize) -> Result<StreamParams> {
     let frame_rate = FrameRate::new(60, 1).context("60 frames a second")?;
-    Ok(StreamParams {
-        size,
-        frame_rate,
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    })
+    Ok(StreamParams { frame_rate, ..StreamParams::new(size, Chroma::C420) })
 }
 
 /// Returns some frames of the test pattern.

@@ -185,19 +185,12 @@ fn describe(params: &StreamParams) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use picture::frame::{Chroma, ColourSpace, FrameRate};
-    use picture::params::CodecParams;
+    use picture::frame::{Chroma, ColourSpace};
 
     use super::*;
 
     fn params(chroma: Chroma, colour: ColourSpace) -> StreamParams {
-        StreamParams {
-            size: FrameSize::new(3, 5).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma,
-            colour,
-            codec: CodecParams::default(),
-        }
+        StreamParams { colour, ..StreamParams::new(FrameSize::new(3, 5).unwrap(), chroma) }
     }
 
     fn picture(params: &StreamParams, value: u8) -> Picture {

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     fn pattern(width: u32, height: u32) -> Pattern {
-        Pattern::new(FrameSize::new(width, height).unwrap(), FrameRate::new(30, 1).unwrap())
+        Pattern::new(FrameSize::new(width, height).unwrap(), FrameRate::USUAL)
     }
 
     #[test]

@@ -155,9 +155,9 @@ mod tests {
 
     #[test]
     fn a_picture_has_the_strip_in_its_middle_and_any_size_is_drawn() {
-        let rate = FrameRate::new(30, 1).unwrap();
+        let rate = FrameRate::USUAL;
         let mut data = Vec::new();
-        Strip::new(FrameSize::new(1280, 720).unwrap(), rate).draw(1_000, &mut data);
+        Strip::new(FrameSize::USUAL, rate).draw(1_000, &mut data);
         let at = |x: usize, y: usize| data[y * 1280 + x];
         assert_eq!((at(0, 0), at(640, 100), at(640, 719)), (GREY, GREY, GREY));
         // 36 pixels a unit: the ground, the frame, the gap, and the first cell.

@@ -6,7 +6,7 @@
 use std::fmt::Debug;
 
 use picture::coded::{PredictedFrame, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
@@ -20,13 +20,7 @@ use crate::{
 };
 
 pub(crate) fn params() -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(68, 46).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    }
+    StreamParams::new(FrameSize::new(68, 46).unwrap(), Chroma::C420)
 }
 
 /// Returns a picture of the stream with something in it.

@@ -64,7 +64,7 @@ pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use std::cell::Cell;
 
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+    use picture::frame::{Chroma, FrameSize};
     use picture::params::{Boundary, CodecParams, Profile, StreamParams, Wavelet};
     use picture::pyramid::BlockLayout;
 
@@ -115,11 +115,8 @@ pub(crate) mod tests {
 
     fn params(width: u32, height: u32, chroma: Chroma, boundary: Boundary) -> StreamParams {
         StreamParams {
-            size: FrameSize::new(width, height).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma,
-            colour: ColourSpace::BT709_LIMITED,
             codec: CodecParams { boundary, ..CodecParams::default() },
+            ..StreamParams::new(FrameSize::new(width, height).unwrap(), chroma)
         }
     }
 

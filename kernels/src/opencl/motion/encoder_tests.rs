@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Levels, Padding, StreamParams};
 use picture::pyramid::BlockLayout;
 
@@ -33,13 +33,7 @@ fn devices() -> [Arc<Device>; 2] {
 }
 
 fn params(width: u32, height: u32, chroma: Chroma) -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(width, height).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    }
+    StreamParams::new(FrameSize::new(width, height).unwrap(), chroma)
 }
 
 /// Returns a picture with slopes that move from frame to frame, and a little noise.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 use picture::run::coded_size;
@@ -22,13 +22,7 @@ use crate::tune::Tuning;
 use crate::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
 
 fn params(width: u32, height: u32) -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(width, height).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    }
+    StreamParams::new(FrameSize::new(width, height).unwrap(), Chroma::C420)
 }
 
 /// Returns a number that looks random, the same on every run.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use picture::coded::StepIndex;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 use picture::pyramid::BlockLayout;
 
@@ -25,11 +25,8 @@ use crate::{BackendChoice, Decoder, DeviceKind, Encoder, Picture, PictureRef, Ta
 
 fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding) -> StreamParams {
     StreamParams {
-        size: FrameSize::new(size.0, size.1).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
         codec: CodecParams { boundary, padding, ..CodecParams::default() },
+        ..StreamParams::new(FrameSize::new(size.0, size.1).unwrap(), chroma)
     }
 }
 

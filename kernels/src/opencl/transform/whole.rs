@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use picture::frame::{ColourSpace, FrameRate};
+use picture::frame::FrameRate;
 use picture::params::{CodecParams, StreamParams};
 use picture::pyramid::BlockLayout;
 
@@ -175,15 +175,13 @@ fn as_stream(params: &TransformParams) -> Result<StreamParams, OpenError> {
         return Err(cannot(format!("pictures to {} in {}", params.filter, params.element)));
     }
     Ok(StreamParams {
-        size: params.size,
         frame_rate: FrameRate::new(1, 1).ok_or_else(|| cannot("a picture".to_owned()))?,
-        chroma: params.chroma,
-        colour: ColourSpace::BT709_LIMITED,
         codec: CodecParams {
             levels: params.levels,
             boundary: params.boundary,
             padding: params.padding,
             ..CodecParams::default()
         },
+        ..StreamParams::new(params.size, params.chroma)
     })
 }

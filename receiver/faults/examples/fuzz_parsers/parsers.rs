@@ -23,10 +23,10 @@ use common::wire::states::StatesReport;
 use kernels::bank::FilterBank;
 use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::container::{self, ContainerReader, Entry, FileFrame};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::frame::{Chroma, FrameSize};
 use picture::gaps::Gaps;
 use picture::params::PARAMS_BYTES;
-use picture::params::{CodecParams, StreamParams};
+use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::replay::Replay;
 use picture::run::{Form, Run};
@@ -200,8 +200,8 @@ fn params(input: &[u8]) {
 
 /// Returns the parameters of the streams below.
 pub(crate) fn small() -> StreamParams {
-    let (Ok(size), Some(frame_rate)) = (FrameSize::new(96, 64), FrameRate::new(30, 1)) else { unreachable!() };
-    StreamParams { size, frame_rate, chroma: Chroma::C420, colour: ColourSpace::JPEG, codec: CodecParams::default() }
+    let Ok(size) = FrameSize::new(96, 64) else { unreachable!() };
+    StreamParams::new(size, Chroma::C420)
 }
 
 /// Returns a frame of the small stream; every block has some bytes.
