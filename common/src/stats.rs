@@ -262,7 +262,6 @@ pub struct ReceiverReport {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

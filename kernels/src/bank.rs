@@ -251,7 +251,6 @@ impl FilterTaps {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use crate::wavelet::Wavelet;
 

@@ -180,8 +180,6 @@ pub fn psnr_db(samples: &[u8], decoded: &[u8]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::coded::FrameHeader;
 
     use super::*;

@@ -342,8 +342,6 @@ impl OpenDecoder {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::FrameRate;
 
     use super::*;

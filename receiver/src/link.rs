@@ -270,8 +270,6 @@ impl Link for ReceiverLink {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::sync::mpsc::channel;
 
     use common::wire::PROTOCOL_VERSION;

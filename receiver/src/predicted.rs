@@ -198,8 +198,6 @@ fn ready(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::sync::mpsc;
 
     use common::wire::states::Fate;

@@ -432,8 +432,6 @@ pub(crate) fn failure(error: &EncodeError) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
     use std::sync::mpsc;
 
     use kernels::{Backend, BackendChoice};

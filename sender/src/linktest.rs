@@ -135,8 +135,6 @@ fn flag(rate: Bitrate) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::config::Peer;
     use common::percentiles::Percentiles;
     use common::reach::Kind;

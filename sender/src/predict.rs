@@ -249,7 +249,6 @@ impl Predicting {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use common::prediction::Held;
     use kernels::motion::{StateDecoder, open_state_decoder};

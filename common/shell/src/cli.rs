@@ -244,8 +244,6 @@ pub fn print_identity(shared: &SharedConfig) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn peer(name: &str, more: raw::Peer) -> raw::Peer {

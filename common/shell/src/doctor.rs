@@ -280,8 +280,6 @@ pub fn print(checks: &[Check], as_json: bool) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::config::{parse_sender, resolve_sender};
 
     use super::*;

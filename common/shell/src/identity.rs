@@ -200,7 +200,6 @@ fn program() -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn directory() -> tempdir::TempDir {

@@ -59,8 +59,6 @@ impl Answerer {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
     use super::*;
 
     fn tell(answerer: &mut Answerer, train: u16) -> Arrived {

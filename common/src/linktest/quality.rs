@@ -99,8 +99,6 @@ fn rounded(bps: u64) -> Bitrate {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

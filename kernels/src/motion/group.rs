@@ -523,8 +523,6 @@ fn large(coder: &mut impl Coder, number: u32) -> Result<u32, Damaged> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::coded::{FrameHeader, StepIndex};
     use picture::frame::{Chroma, FrameSize};
 

@@ -59,8 +59,6 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::collections::{HashSet, VecDeque};
 
     use picture::frame::{Chroma, ColourSpace, FrameSize};

@@ -263,7 +263,6 @@ fn nearest_step(asked: f64) -> Result<StepIndex> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

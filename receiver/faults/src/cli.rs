@@ -286,8 +286,6 @@ fn source(arguments: &Arguments, out: &Path) -> Result<(String, FrameRate, Optio
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

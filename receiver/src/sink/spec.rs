@@ -106,8 +106,6 @@ pub fn open(spec: &SinkSpec, window: &WindowParts, records: bool) -> Result<Box<
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

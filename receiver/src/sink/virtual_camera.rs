@@ -205,8 +205,6 @@ impl Sink for VirtualCamera {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
     use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 
     use super::super::camera_picture::{Layout, Shape};

@@ -183,8 +183,6 @@ fn describe(params: &StreamParams) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::{Chroma, ColourSpace};
 
     use super::*;

@@ -73,8 +73,6 @@ fn reasons(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     const NAMES: [&str; 5] = ["NV12", "YUYV", "MJPEG", "RAWRGB", "GRAY"];

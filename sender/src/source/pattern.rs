@@ -176,7 +176,6 @@ fn draw_text(luma: &mut [u8], width: usize, place: (usize, usize), scale: usize,
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn pattern(width: u32, height: u32) -> Pattern {

@@ -145,7 +145,6 @@ fn file(layout: Layout, rest: &str, text: &str) -> Result<SourceSpec, Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[track_caller]

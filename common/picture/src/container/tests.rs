@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use super::*;
 use crate::coded::{BlockState, CodedFrame, FrameHeader, PredictedFrame, ReceivedFrame, StepIndex};
 use crate::frame::{Chroma, ColourSpace, FrameSize};

@@ -146,8 +146,6 @@ fn short(size: FrameSize) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::config::{parse_receiver, resolve_receiver};
     use picture::frame::{Chroma, ColourSpace};
 

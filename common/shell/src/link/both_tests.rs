@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use common::wire::control::ByeReason;
 
 use super::*;

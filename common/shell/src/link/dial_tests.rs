@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use common::config::{Controller, Peer};
 use common::units::Bitrate;
 use tokio::runtime::{Builder, Runtime};

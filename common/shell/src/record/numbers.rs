@@ -126,8 +126,6 @@ impl Numbers {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn numbers(window: u8) -> Numbers {

@@ -185,8 +185,6 @@ impl<T: VectorSample> PlaneTransform<T> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::FrameSize;
     use picture::params::{CodecParams, Padding};
 

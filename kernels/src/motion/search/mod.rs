@@ -192,8 +192,6 @@ fn start(unit: usize) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
     use crate::motion::predictor::planes;
 

@@ -1,8 +1,6 @@
 //! Every OpenCL call fails once, and from every call on the device is lost: always an error, and the next frame is
 //! whole once the device works.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use std::fmt::Debug;
 
 use picture::coded::{PredictedFrame, ReceivedFrame, StepIndex};

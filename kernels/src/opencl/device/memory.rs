@@ -61,7 +61,6 @@ pub(super) fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) ->
 
 #[cfg(test)]
 pub(crate) mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use std::cell::Cell;
 
     use picture::frame::{Chroma, FrameSize};

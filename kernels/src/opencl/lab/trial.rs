@@ -126,8 +126,6 @@ fn download(queue: &Queue, from: &queue::Buffer<f32>, staging: &mut Pinned<f32>)
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::{Chroma, FrameSize};
 
     use super::*;

@@ -1,7 +1,5 @@
 //! The encoder of predicted frames against the processor's, given the same vectors, with the device's own settings and others.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};

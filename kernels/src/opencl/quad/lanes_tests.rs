@@ -1,8 +1,6 @@
 //! The block coder with the settings of graphics cards, where several work-items share a block and whole frames are
 //! coded at several steps, against the reference. On any device: results do not depend on settings.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};

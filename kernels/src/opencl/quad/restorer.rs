@@ -50,8 +50,6 @@ impl ChannelRestorer {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::sync::Arc;
 
     use picture::coded::StepIndex;

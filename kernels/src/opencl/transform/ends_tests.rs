@@ -1,8 +1,6 @@
 //! The finest level from and to the bytes of pictures, with the settings of all kinds of device, against the reference.
 //! On any device: results do not depend on settings.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 
 use picture::coded::StepIndex;

@@ -123,7 +123,6 @@ pub(crate) fn values_moved(pyramid: &Pyramid) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use picture::frame::FrameSize;
     use picture::params::{CodecParams, Levels, Padding};
 

@@ -75,7 +75,6 @@ pub(crate) fn rgb(size: FrameSize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

@@ -58,7 +58,6 @@ fn converter(colour: ColourSpace) -> impl Fn([f32; 3]) -> [u8; 3] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use picture::frame::{BitDepth, FrameRate, FrameSize};
 
     use super::*;

@@ -111,8 +111,6 @@ fn check(number: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn size(width: u32, height: u32) -> FrameSize {

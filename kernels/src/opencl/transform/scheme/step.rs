@@ -133,8 +133,6 @@ fn scaled(mut steps: Vec<Step>, lifting: &Lifting, direction: Direction) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::super::matrix::Component;
     use super::*;
     use crate::wavelet::Wavelet;
