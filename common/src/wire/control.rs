@@ -126,26 +126,20 @@ pub enum ByeReason {
 /// Reasons for which bytes are no control message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ControlError {
-    /// Longer than [`MESSAGE_BYTES_MAX`].
     #[error("a control message of {0} bytes: at most {MESSAGE_BYTES_MAX} are allowed")]
     MessageTooLong(usize),
-    /// No message that this version knows.
     #[error("a control message is none of those known")]
     UnknownMessage,
-    /// Bytes behind the content.
     #[error("a control message is longer than its content")]
     BytesBehind,
-    /// Stream parameters that are none.
     #[error(transparent)]
     Params(#[from] ParamsError),
-    /// Stream parameters of a file.
     #[error("a live stream is coded with the CDF 9/7")]
     NotLive,
-    /// A goodbye with a reason longer than [`REASON_BYTES_MAX`].
     #[error("the reason of a goodbye is longer than {REASON_BYTES_MAX} bytes")]
     ReasonTooLong,
-    /// A state that no source has.
     #[error("a source has no such state")]
     UnknownSourceState,
 }

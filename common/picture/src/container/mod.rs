@@ -30,32 +30,24 @@ use crate::run::RunError;
 /// Reasons for which a file, or a frame of one, cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum FileError {
-    /// Too few bytes for the head.
     #[error("not a .duet file: it is shorter than the head of one")]
     ShorterThanHead,
-    /// Another kind of file.
     #[error("not a .duet file: it does not begin with `DUET`")]
     OtherKind,
-    /// An unknown place of chroma.
     #[error("unknown siting: known are 0 centre, 1 left, 2 lines")]
     UnknownSiting,
-    /// A frame of too few bytes for its header.
     #[error("a frame is shorter than its header")]
     ShorterThanFrameHeader,
-    /// A step that there is not.
     #[error("a frame's step is beyond the coarsest")]
     UnknownStep,
-    /// Stream parameters that are none.
     #[error(transparent)]
     Params(#[from] ParamsError),
-    /// A run of blocks that is none.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The head does not agree with its check.
     #[error("the head of the file is damaged, so nothing in it can be decoded")]
     Head,
-    /// A file of another version.
     #[error(
         "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION}, {FILE_VERSION} and {GROUPS_VERSION}: make it anew with this program, or read it with the one that made it"
     )]

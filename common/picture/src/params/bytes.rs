@@ -17,47 +17,34 @@ use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, InvalidSize, Matrix
 /// Reasons for which bytes are no stream parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ParamsError {
-    /// Not [`PARAMS_BYTES`] long.
     #[error("stream parameters are not {PARAMS_BYTES} bytes long")]
     Length,
-    /// A frame rate out of range.
     #[error("the frame rate is not above 0 and at most 1000 a second")]
     FrameRate,
-    /// An unknown chroma sampling.
     #[error("unknown chroma sampling: known are 0 grey, 1 4:2:0, 2 4:4:4, 3 RGB")]
     Chroma,
-    /// RGB with the CDF 9/7.
     #[error("RGB is coded with the CDF 5/3 only")]
     RgbWavelet,
-    /// An unknown colour matrix.
     #[error("unknown colour matrix: known are 0 BT.601, 1 BT.709")]
     Matrix,
-    /// An unknown sample range.
     #[error("unknown sample range: known are 0 limited, 1 full")]
     Range,
-    /// An unknown profile.
     #[error("unknown coefficient code: known are 0 quad, 1 pcwt, 129 to {} quad with prediction", PREDICTED + STATES_MAX)]
     Profile,
-    /// The profile pcwt with the CDF 9/7.
     #[error("the profile pcwt is coded with the CDF 5/3 only")]
     PcwtWavelet,
-    /// A profile with prediction and the CDF 5/3.
     #[error("a profile with prediction is coded with the CDF 9/7 only")]
     PredictedWavelet,
-    /// An unknown wavelet.
     #[error("unknown wavelet: known are 0 CDF 9/7, 1 CDF 5/3, 2 CDF 5/3 of samples of 10 bits")]
     Wavelet,
-    /// An unknown boundary.
     #[error("unknown boundary: known are 0 symmetric, 1 periodic, 2 zero")]
     Boundary,
-    /// An unknown padding.
     #[error("unknown padding: known are 0 zero, 1 smooth")]
     Padding,
-    /// Unknown weights.
     #[error("unknown weights: known are 0 psnr, 1 visual")]
     Weights,
-    /// A picture size out of range.
     #[error(transparent)]
     Size(#[from] InvalidSize),
 }
