@@ -51,10 +51,7 @@ pub enum FileError {
     #[error(
         "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION}, {FILE_VERSION} and {GROUPS_VERSION}: make it anew with this program, or read it with the one that made it"
     )]
-    Version {
-        /// The version found.
-        found: u16,
-    },
+    Version { found: u16 },
 }
 
 /// Version of the file and of the coded frames in it. From the one before, 2, it differs in two bits, so that a damaged bit
