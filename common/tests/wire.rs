@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use common::latency::OneWay;
 use common::units::{FrameId, SequenceNumber, Timestamp};
-use common::wire::control::{ByeReason, ControlError, ControlMessage, ControlReader, Role, SourceState, encode};
+use common::wire::control::{ByeReason, ControlError, ControlMessage, ControlReader, SourceState, StreamEnd, encode};
 use common::wire::feedback::{AGES_MAX, FeedbackHeader};
 use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace};
 use common::wire::probe::{Arrived, TestDatagram};
@@ -99,7 +99,7 @@ fn golden_control_messages() {
     let t = Timestamp::from_us;
     let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     for (message, golden) in [
-        (ControlMessage::Hello { version: 1, role: Role::Sender }, "03000000 00 01 01"),
+        (ControlMessage::Hello { version: 1, role: StreamEnd::Sender }, "03000000 00 01 01"),
         (
             ControlMessage::Welcome { params: params(), start_frame: FrameId(7) },
             "1b000000 01 7f0700003704000030750000e90300000100010000ff000100 07",
@@ -118,7 +118,7 @@ fn golden_control_messages() {
         (ControlMessage::Bounced(bounce), "09000000 0b 01 02 03 04 05 fb2c01"),
     ] {
         let mut bytes = Vec::new();
-        encode(&message, Role::Sender, &mut bytes);
+        encode(&message, StreamEnd::Sender, &mut bytes);
         assert_eq!(hex(&bytes), golden.replace(' ', ""), "{message:?}");
         assert_eq!(read_all(&bytes, 1), (vec![message], None));
     }
@@ -127,12 +127,12 @@ fn golden_control_messages() {
 #[test]
 fn a_message_says_which_end_speaks() {
     let (mut bytes, mut reader) = (Vec::new(), ControlReader::default());
-    encode(&ControlMessage::Ready, Role::Receiver, &mut bytes);
+    encode(&ControlMessage::Ready, StreamEnd::Receiver, &mut bytes);
     assert_eq!(hex(&bytes), "0100008002");
-    encode(&ControlMessage::Ready, Role::Sender, &mut bytes);
+    encode(&ControlMessage::Ready, StreamEnd::Sender, &mut bytes);
     reader.push(&bytes);
     let speakers = [(); 2].map(|()| reader.next().unwrap().unwrap().0);
-    assert_eq!(speakers, [Role::Receiver, Role::Sender]);
+    assert_eq!(speakers, [StreamEnd::Receiver, StreamEnd::Sender]);
 }
 
 /// Feeds `bytes` in pieces of `step`; gives the messages and the error that ended the reading.
@@ -155,7 +155,7 @@ fn read_all(bytes: &[u8], step: usize) -> (Vec<ControlMessage>, Option<ControlEr
 fn long_messages_and_reasons_are_refused_or_cut() {
     assert_eq!(read_all(&4_097u32.to_le_bytes(), 4), (vec![], Some(ControlError::MessageTooLong(4_097))));
     let mut bytes = Vec::new();
-    encode(&ControlMessage::Bye { reason: ByeReason::Protocol("x\u{e4}".repeat(100)) }, Role::Sender, &mut bytes);
+    encode(&ControlMessage::Bye { reason: ByeReason::Protocol("x\u{e4}".repeat(100)) }, StreamEnd::Sender, &mut bytes);
     let (messages, _) = read_all(&bytes, 1_000);
     let [ControlMessage::Bye { reason: ByeReason::Protocol(text) }] = &messages[..] else {
         unreachable!("{messages:?}")
@@ -182,7 +182,7 @@ fn lossless_streams_are_not_live() {
     let refused = Some(ControlError::NotLive);
     for (params, error) in [(params(), None), (lossless, refused.clone()), (deep, refused)] {
         let mut bytes = Vec::new();
-        encode(&ControlMessage::Welcome { params, start_frame: FrameId(3) }, Role::Sender, &mut bytes);
+        encode(&ControlMessage::Welcome { params, start_frame: FrameId(3) }, StreamEnd::Sender, &mut bytes);
         reader.push(&bytes);
         assert_eq!(reader.next().err(), error);
     }
@@ -236,11 +236,11 @@ fn mutated(good: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
 fn some_messages() -> Vec<u8> {
     let mut bytes = Vec::new();
     for message in [
-        ControlMessage::Hello { version: 1, role: Role::Receiver },
+        ControlMessage::Hello { version: 1, role: StreamEnd::Receiver },
         ControlMessage::Welcome { params: params(), start_frame: FrameId(1) },
         ControlMessage::Bye { reason: ByeReason::Protocol("because".to_owned()) },
     ] {
-        encode(&message, Role::Sender, &mut bytes);
+        encode(&message, StreamEnd::Sender, &mut bytes);
     }
     bytes
 }

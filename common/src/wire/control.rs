@@ -24,7 +24,7 @@ const RECEIVER_BIT: u32 = 1 << 31;
 
 /// End of the video that a peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum StreamEnd {
     /// Sends video.
     Sender,
     /// Receives video.
@@ -40,7 +40,7 @@ pub enum ControlMessage {
         /// [`super::PROTOCOL_VERSION`] of the speaker.
         version: u16,
         /// End that the speaker is.
-        role: Role,
+        role: StreamEnd,
     },
     /// Sender to receiver after both Hellos: a stream begins (again).
     Welcome {
@@ -145,7 +145,7 @@ pub enum ControlError {
 }
 
 /// Appends `message` of a `speaker` with its length prefix to `out`.
-pub fn encode(message: &ControlMessage, speaker: Role, out: &mut Vec<u8>) {
+pub fn encode(message: &ControlMessage, speaker: StreamEnd, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + PREFIX_BYTES, 0);
     // Cannot fail: the writer is a vector, and no message holds anything that bincode refuses.
@@ -154,7 +154,7 @@ pub fn encode(message: &ControlMessage, speaker: Role, out: &mut Vec<u8>) {
         return;
     }
     let len = (out.len() - start - PREFIX_BYTES) as u32;
-    let tag = if speaker == Role::Receiver { RECEIVER_BIT } else { 0 };
+    let tag = if speaker == StreamEnd::Receiver { RECEIVER_BIT } else { 0 };
     out[start..start + PREFIX_BYTES].copy_from_slice(&(len | tag).to_le_bytes());
 }
 
@@ -173,10 +173,10 @@ impl ControlReader {
     /// Returns the next whole message and the end that says it; `None`: more bytes are needed. After an error the
     /// stream is of no use.
     #[expect(clippy::should_implement_trait, reason = "fallible, and the end is not the end for ever")]
-    pub fn next(&mut self) -> Result<Option<(Role, ControlMessage)>, ControlError> {
+    pub fn next(&mut self) -> Result<Option<(StreamEnd, ControlMessage)>, ControlError> {
         let Some((prefix, rest)) = self.buffer.split_first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
         let prefix = u32::from_le_bytes(*prefix);
-        let speaker = if prefix & RECEIVER_BIT == 0 { Role::Sender } else { Role::Receiver };
+        let speaker = if prefix & RECEIVER_BIT == 0 { StreamEnd::Sender } else { StreamEnd::Receiver };
         let len = (prefix & !RECEIVER_BIT) as usize;
         if len > MESSAGE_BYTES_MAX {
             return Err(ControlError::MessageTooLong(len));
@@ -221,7 +221,7 @@ impl From<&ControlMessage> for Wire {
     fn from(message: &ControlMessage) -> Self {
         match message {
             ControlMessage::Hello { version, role } => {
-                Self::Hello { version: *version, is_sender: *role == Role::Sender }
+                Self::Hello { version: *version, is_sender: *role == StreamEnd::Sender }
             }
             ControlMessage::Welcome { params, start_frame } => {
                 Self::Welcome { params: params.to_bytes(), start_frame: start_frame.0 }
@@ -258,7 +258,7 @@ impl TryFrom<Wire> for ControlMessage {
         let bye = |reason| Self::Bye { reason };
         Ok(match wire {
             Wire::Hello { version, is_sender } => {
-                Self::Hello { version, role: if is_sender { Role::Sender } else { Role::Receiver } }
+                Self::Hello { version, role: if is_sender { StreamEnd::Sender } else { StreamEnd::Receiver } }
             }
             Wire::Welcome { params, start_frame } => {
                 let params = StreamParams::from_bytes(&params)?;

@@ -15,7 +15,7 @@ use common::reach::{
 use common::reassemble::Reassembler;
 use common::session::{FrameTimes, ReceiverOptions, ReceiverSession, SenderSession};
 use common::units::{Bitrate, FrameId, Timestamp};
-use common::wire::control::{ControlMessage, ControlReader, Role, encode};
+use common::wire::control::{ControlMessage, ControlReader, StreamEnd, encode};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::media::{Content, MediaHeader};
 use common::wire::probe::TestDatagram;
@@ -461,4 +461,4 @@ fn stun(input: &[u8]) {
 }
 
 /// Speakers of the messages: a session hears those of the other end.
-pub(crate) const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
+pub(crate) const ROLES: [StreamEnd; 2] = [StreamEnd::Sender, StreamEnd::Receiver];

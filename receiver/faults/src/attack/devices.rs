@@ -1,7 +1,7 @@
 //! OpenCL devices that have no room for a stream, and drivers that are removed.
 
 use anyhow::Result;
-use common::wire::control::Role;
+use common::wire::control::StreamEnd;
 use picture::frame::{Chroma, FrameSize};
 use picture::params::StreamParams;
 
@@ -31,7 +31,7 @@ pub(super) fn too_small(testbed: &Testbed) -> Result<Outcome> {
         testbed.wait_until_bound(address, &mut receiver)?;
         receiver.begin();
         let refused = call(testbed, "sender", "receiver", async |endpoint| {
-            let mut line = HostileLine::open(endpoint, address, Role::Sender).await?;
+            let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
             offer(&mut line, params(1_920, 1_080)?, &mut receiver).await
         })?;
         let told =
@@ -76,7 +76,7 @@ pub(super) fn removed(testbed: &Testbed) -> Result<Outcome> {
     testbed.wait_for_pictures(&mut receiver, 3)?;
     drop(sender);
     let refused = call(testbed, "sender", "receiver", async |endpoint| {
-        let mut line = HostileLine::open(endpoint, address, Role::Sender).await?;
+        let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
         offer(&mut line, params(640, 360)?, &mut receiver).await
     })?;
     outcome.expect(refused.is_none(), format!("another stream is refused: {refused:?}"));

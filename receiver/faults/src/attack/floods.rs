@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use common::units::Timestamp;
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, Role};
+use common::wire::control::{ControlMessage, StreamEnd};
 use tokio::task::JoinSet;
 
 use super::caller::call;
@@ -63,8 +63,8 @@ fn idle<F>(
     let answered = call(testbed, "sender", "receiver", async |endpoint| {
         let hello = async {
             loop {
-                let Ok(mut line) = HostileLine::open(endpoint, address, Role::Sender).await else { continue };
-                line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
+                let Ok(mut line) = HostileLine::open(endpoint, address, StreamEnd::Sender).await else { continue };
+                line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
                 return line.hear().await;
             }
         };
@@ -92,8 +92,8 @@ pub(super) fn in_call(testbed: &Testbed) -> Result<Outcome> {
     testbed.wait_until_bound(address, &mut sender)?;
     let mut notes = Vec::new();
     let mut outcome = call(testbed, "receiver", "sender", async |endpoint| {
-        let mut line = HostileLine::open(endpoint, address, Role::Receiver).await?;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }).await?;
+        let mut line = HostileLine::open(endpoint, address, StreamEnd::Receiver).await?;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }).await?;
         while !matches!(line.hear().await?, ControlMessage::Welcome { .. }) {}
         line.say(&ControlMessage::Ready).await?;
         line.connection.read_datagram().await.context("no video")?;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, Role};
+use common::wire::control::{ControlMessage, StreamEnd};
 
 use super::caller::call;
 use super::{Outcome, Testbed};
@@ -35,12 +35,12 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
         // After so many strangers from this address, the listener may want a pause.
         let deadline = Instant::now() + PATIENCE;
         let mut line = loop {
-            match HostileLine::open(endpoint, address, Role::Sender).await {
+            match HostileLine::open(endpoint, address, StreamEnd::Sender).await {
                 Err(_) if Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
                 opened => break opened?,
             }
         };
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
         line.hear().await?;
         line.connection.close(7u32.into(), format!("goodbye\n{FORGED}").as_bytes());
         endpoint.wait_idle().await;
