@@ -10,7 +10,7 @@ use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder
 use picture::coded::{ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding};
-use pictures::{params, picture};
+use pictures::{Random, params, picture};
 
 /// Checks two frames, the second without its middle blocks, through both back ends.
 #[track_caller]
@@ -86,11 +86,8 @@ fn camera_sizes_agree_under_a_budget() {
 
 /// Returns numbers of all magnitudes that samples have, the same for the same seed.
 fn noise(count: usize, seed: u64) -> impl Iterator<Item = f64> {
-    let mut state = seed;
-    (0..count).map(move |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as f64 / f64::from(1_u32 << 23) - 128.0
-    })
+    let mut random = Random(seed);
+    (0..count).map(move |_| f64::from(random.next()) / f64::from(1_u32 << 23) - 128.0)
 }
 
 fn values(element: Element, counts: &[usize]) -> Values {
