@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use common::netsim::Random;
 use common::packetise::{Packet, packetise, packetise_predicted};
-use common::prediction::{Held, References, states_of};
+use common::prediction::{HASH_EVERY, Held, References, states_of};
 use common::protection::{Protection, Protector};
 use common::session::LossEstimate;
 use common::units::Timestamp;
@@ -33,8 +33,6 @@ use crate::stream;
 
 /// Bytes of a datagram, as on a path with QUIC's smallest packets.
 const DATAGRAM_BYTES: usize = 1_200;
-/// A report has the hash of the newest state whose number is a multiple of this.
-const HASHED: u32 = 8;
 
 /// Returns the profile of a stream over a line: it keeps as many states as a call's.
 pub(crate) fn profile(params: &StreamParams) -> Profile {
@@ -160,7 +158,7 @@ impl Call {
                     false
                 } else {
                     self.decoder.decode(&received, state, &mut self.picture)?;
-                    let hash = id.0.is_multiple_of(HASHED).then(|| self.picture.hash());
+                    let hash = id.0.is_multiple_of(HASH_EVERY).then(|| self.picture.hash());
                     self.held.on_used(id, gaps, self.picture.clone(), hash);
                     file.received(number, frame.reference, &received)?;
                     true

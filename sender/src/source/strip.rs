@@ -14,6 +14,7 @@ use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
 use shell::clock;
 use shell::exit::Failure;
 
+use super::pattern::{BLACK, WHITE};
 use super::ticks::Ticks;
 use super::{FrameSource, SourceFrame, SourceInfo};
 
@@ -35,9 +36,7 @@ pub const CELLS: (f64, f64, f64) = (2.0, 2.0, 2.0);
 /// The lane: left, top, width and height, units.
 pub const LANE: (f64, f64, f64, f64) = (2.0, 5.0, 20.0, 3.0);
 
-const BLACK: u8 = 16;
 const GREY: u8 = 110;
-const WHITE: u8 = 235;
 
 /// Returns true if the strip of `time_ms` is black at a point within its white ground, in units from the frame's outer corner.
 pub fn is_black(time_ms: f64, x: f64, y: f64) -> bool {

@@ -62,6 +62,9 @@ pub const GROUPS_VERSION: u16 = 5;
 /// The version without checks.
 pub const UNCHECKED_VERSION: u16 = 2;
 
+/// Longest time for which a picture stands because no frame follows, seconds.
+pub const PAUSE_MAX_S: f64 = 3600.0;
+
 const MAGIC: &[u8; 4] = b"DUET";
 /// Magic, version and parameters.
 const UNCHECKED_HEAD_BYTES: usize = MAGIC.len() + 2 + PARAMS_BYTES;
