@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use common::netsim::Random;
 use common::wire::control::StreamEnd;
 
+use crate::attack::GROWTH_MAX_MB;
 use crate::attack::beside::{Ground, KINDS, Kind};
 use crate::attack::{Testbed, Victim, unix_time};
 use crate::machine::priority;
@@ -33,7 +34,6 @@ const SLOT_MIN: Duration = Duration::from_secs(3);
 const CALM: Duration = Duration::from_secs(1);
 
 const GAP_MAX_MS: f64 = 50.0;
-const GROWTH_MAX_MB: f64 = 16.0;
 const LINES_MAX_AN_HOUR: usize = 100;
 
 const ENDS: [&str; 2] = ["sender", "receiver"];

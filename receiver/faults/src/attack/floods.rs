@@ -32,8 +32,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Strangers, each with an address.
 const STRANGERS: u8 = 16;
-const GROWTH_MAX_MB: f64 = 16.0;
-const LINES_MAX: usize = 20;
 
 /// Begins handshakes at a receiver that do not go on.
 pub(super) fn begun(testbed: &Testbed) -> Result<Outcome> {
@@ -136,9 +134,8 @@ async fn ask(line: &mut HostileLine, victim: &mut Victim) -> Result<(u32, Durati
 fn add_whole(outcome: &mut Outcome, victim: &mut Victim) -> Result<()> {
     let whole = victim.outcome()?;
     (outcome.cpu_s, outcome.log_lines) = (whole.cpu_s, whole.log_lines);
-    let lines = outcome.log_lines.unwrap_or_default();
-    outcome.at_most("growth, MB", outcome.growth_mb, GROWTH_MAX_MB);
-    outcome.expect(lines <= LINES_MAX, format!("{lines} lines in the log"));
+    outcome.expect_little_growth();
+    outcome.expect_few_lines();
     Ok(())
 }
 
