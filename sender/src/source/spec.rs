@@ -162,6 +162,7 @@ mod tests {
         check("camera", SourceSpec::Camera { index: 0, size: None, rate: None });
         check("camera:index=2:size=17x31:fps=60", SourceSpec::Camera { index: 2, size, rate });
         check("pattern:fps=60:size=17x31", SourceSpec::Pattern { size, rate });
+        check("strip:fps=60:size=17x31", SourceSpec::Strip { size, rate });
         check("y4m:a.y4m", y4m("a.y4m", false, Speed::Own));
         check("y4m:-", y4m("-", false, Speed::Own));
         check("y4m:a:b:loop:fps=0", y4m("a:b", true, Speed::Free));
