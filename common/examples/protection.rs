@@ -18,7 +18,7 @@ use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::media::MediaHeader;
 use picture::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{CodecParams, StreamParams};
+use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 const FRAMES: u32 = 10_000;
@@ -30,11 +30,9 @@ const SEED: u64 = 1;
 
 fn params() -> StreamParams {
     StreamParams {
-        size: FrameSize::new(1_280, 720).unwrap(),
         frame_rate: FrameRate::new(60, 1).unwrap(),
-        chroma: Chroma::C420,
         colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
+        ..StreamParams::new(FrameSize::new(1_280, 720).unwrap(), Chroma::C420)
     }
 }
 

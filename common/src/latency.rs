@@ -208,8 +208,6 @@ fn wait<T>(queue: &mut VecDeque<T>, item: T) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     /// The other machine's clock is so much ahead.

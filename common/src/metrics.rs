@@ -284,8 +284,6 @@ impl Metrics for ReceiverReport {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::collections::BTreeSet;
 
     use super::*;

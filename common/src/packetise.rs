@@ -117,7 +117,6 @@ impl Cutter<'_> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use picture::coded::{FrameHeader, StepIndex};
     use picture::run::Run;

@@ -35,6 +35,7 @@ const REMEMBERED: usize = 8;
 
 /// The fate of a datagram. None of these is an error: hostile bytes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DatagramOutcome {
     /// It brought something new.
     Accepted,

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use picture::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::CodecParams;
@@ -17,11 +15,9 @@ const ACCEPTED: DatagramOutcome = DatagramOutcome::Accepted;
 
 fn params() -> StreamParams {
     StreamParams {
-        size: FrameSize::new(64, 64).unwrap(),
         frame_rate: FrameRate::new(50, 1).unwrap(),
-        chroma: Chroma::Grey,
         colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
+        ..StreamParams::new(FrameSize::new(64, 64).unwrap(), Chroma::Grey)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::session::ReasonCounts;
 
 /// A stage on a frame's way from the camera to the eye; their times add up. `compensate` is one of both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Stage {
     /// From the camera's time stamp to the picture in our memory.
     Capture,
@@ -111,6 +112,7 @@ pub const HEARD_MAX: Duration = Duration::from_millis(700);
 /// States of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum CallState {
     /// No peer is connected.
     #[default]
@@ -260,7 +262,6 @@ pub struct ReceiverReport {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

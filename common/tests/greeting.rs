@@ -5,7 +5,7 @@ use common::protection::Protection;
 use common::session::{ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
 use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, Role, SourceState};
+use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 
@@ -16,13 +16,7 @@ const fn t(us: u64) -> Timestamp {
 }
 
 fn params() -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(200, 120).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma: Chroma::C420,
-        colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
-    }
+    StreamParams { colour: ColourSpace::JPEG, ..StreamParams::new(FrameSize::new(200, 120).unwrap(), Chroma::C420) }
 }
 
 #[test]
@@ -47,9 +41,10 @@ fn the_wrong_peer_is_told_why() {
         Some(ControlMessage::Bye { reason: ByeReason::Protocol(text) }) => text,
         other => panic!("{other:?}"),
     };
-    for (version, role, sentence) in
-        [(PROTOCOL_VERSION, Role::Sender, "both ends are senders"), (PROTOCOL_VERSION - 1, Role::Receiver, "version")]
-    {
+    for (version, role, sentence) in [
+        (PROTOCOL_VERSION, StreamEnd::Sender, "both ends are senders"),
+        (PROTOCOL_VERSION - 1, StreamEnd::Receiver, "version"),
+    ] {
         let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
         sender.on_connected(t(0), 1_200);
         sender.poll_control();
@@ -72,7 +67,9 @@ fn a_picture_that_is_too_large_is_refused_before_a_decoder_is_made() {
         let options = ReceiverOptions { size_max: Some(size_max), ..ReceiverOptions::default() };
         let mut receiver = ReceiverSession::new(options);
         receiver.on_connected(t(0));
-        receiver.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }, t(0)).unwrap();
+        receiver
+            .on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }, t(0))
+            .unwrap();
         let welcome = ControlMessage::Welcome { params, start_frame: FrameId(0) };
         (receiver.on_control(welcome, t(0)), receiver.poll_event())
     };
@@ -103,7 +100,7 @@ fn a_picture_that_is_too_large_is_refused_before_a_decoder_is_made() {
 fn a_welcome_breaks_the_protocol_while_another_is_answered_and_where_there_are_too_many() {
     let mut receiver = ReceiverSession::new(ReceiverOptions::default());
     receiver.on_connected(t(0));
-    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender };
+    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender };
     receiver.on_control(hello.clone(), t(0)).unwrap();
     let welcome = ControlMessage::Welcome { params: params(), start_frame: FrameId(0) };
     receiver.on_control(welcome.clone(), t(0)).unwrap();
@@ -125,7 +122,7 @@ fn a_welcome_breaks_the_protocol_while_another_is_answered_and_where_there_are_t
 fn a_receiver_that_pings_without_end_is_sent_away() {
     let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
     sender.on_connected(t(0), 1_200);
-    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver };
+    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver };
     sender.on_control(hello, t(0)).unwrap();
     let ping = ControlMessage::Ping { id: 0, sent: t(0) };
     let answered = (0..1_000).take_while(|_| sender.on_control(ping.clone(), t(1_000)).is_ok()).count();
@@ -163,7 +160,7 @@ fn how_the_source_is_is_told_on_each_connection_and_only_during_a_stream() {
     receiver.on_connected(t(0));
     let early = receiver.on_control(ControlMessage::Source { state: Stalled }, t(0));
     assert!(early.is_err());
-    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver };
+    let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver };
     sender.on_control(hello, t(0)).unwrap();
     assert!(sender.on_control(ControlMessage::Source { state: Stalled }, t(0)).is_err(), "receivers have none");
 }

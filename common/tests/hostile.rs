@@ -15,7 +15,7 @@ use common::protection::Protection;
 use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, Role, SourceState};
+use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::media::{Content, MediaHeader, ShardPlace};
 use picture::coded::{FrameHeader, StepIndex};
@@ -132,12 +132,12 @@ fn media(random: &mut Random, frame: u64, content: Content, payload: usize) -> A
 }
 
 /// Returns the next thing that a peer at the end `own` does; `frame` counts up.
-fn act(kind: Kind, own: Role, random: &mut Random, frame: &mut u64) -> Act {
+fn act(kind: Kind, own: StreamEnd, random: &mut Random, frame: &mut u64) -> Act {
     let time = |random: &mut Random| Timestamp::from_us(number(random));
     *frame += u64::from(random.chance(if kind == Kind::Halves { 0.0002 } else { 0.3 }));
     match kind {
         Kind::All => act(KINDS[random.below(KINDS.len() as u64 - 1) as usize], own, random, frame),
-        Kind::Pings if own == Role::Receiver => {
+        Kind::Pings if own == StreamEnd::Receiver => {
             Act::Say(ControlMessage::Ping { id: number(random) as u32, sent: time(random) })
         }
         Kind::Pings => {
@@ -226,13 +226,13 @@ impl Victims {
         while self.now < end {
             if !to_sender {
                 self.sender.on_connected(self.now, 1_200);
-                let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver };
+                let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver };
                 to_sender = [hello, ControlMessage::Ready].into_iter().all(|said| self.tell_sender(said));
             }
             if !to_receiver {
                 frame = 0;
                 self.receiver.on_connected(self.now);
-                let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender };
+                let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender };
                 let params = match kind {
                     Kind::Giants => giant(&mut self.random),
                     Kind::Halves => slow(),
@@ -243,11 +243,11 @@ impl Victims {
             }
             for _ in 0..ACTS {
                 self.now = self.now + Duration::from_micros(self.random.below(2 * STEP_US / ACTS));
-                match act(kind, Role::Receiver, &mut self.random, &mut frame) {
+                match act(kind, StreamEnd::Receiver, &mut self.random, &mut frame) {
                     Act::Say(message) => to_sender &= self.tell_sender(message),
                     Act::Send(datagram) => drop(self.sender.on_datagram(&datagram, self.now)),
                 }
-                match act(kind, Role::Sender, &mut self.random, &mut frame) {
+                match act(kind, StreamEnd::Sender, &mut self.random, &mut frame) {
                     Act::Say(message) => to_receiver &= self.tell_receiver(message),
                     Act::Send(datagram) => drop(self.receiver.on_datagram(&datagram, self.now)),
                 }

@@ -11,7 +11,7 @@ use common::protection::Protection;
 use common::session::{Cause, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, Role, SourceState};
+use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::media::MediaHeader;
 use world::{CODE_TIME, INTERVAL, RATE, World, params, t};
@@ -284,7 +284,7 @@ fn a_receiver_that_has_seen_enough_ends_both() {
 fn no_media_before_ready_and_none_is_taken() {
     let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
     sender.on_connected(t(0), 1_200);
-    sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }, t(0)).unwrap();
+    sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }, t(0)).unwrap();
     let times = common::session::FrameTimes { capture: t(0), coded: t(0) };
     sender.on_frame(world::frame(0, 5_000), times, t(0));
     assert_eq!((sender.poll_datagram(t(0)), sender.stats().frames_unwanted), (None, 1));
@@ -294,7 +294,7 @@ fn no_media_before_ready_and_none_is_taken() {
 
     let mut receiver = ReceiverSession::new(ReceiverOptions::default());
     receiver.on_connected(t(0));
-    receiver.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }, t(0)).unwrap();
+    receiver.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }, t(0)).unwrap();
     let welcome = ControlMessage::Welcome { params: params(), start_frame: FrameId(0) };
     receiver.on_control(welcome, t(0)).unwrap();
     assert_eq!(receiver.poll_event(), Some(ReceiverEvent::Start(params())));
@@ -307,7 +307,7 @@ fn no_media_before_ready_and_none_is_taken() {
 fn a_newer_frame_replaces_what_has_not_left() {
     let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
     sender.on_connected(t(0), 1_200);
-    sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }, t(0)).unwrap();
+    sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }, t(0)).unwrap();
     sender.on_control(ControlMessage::Ready, t(0)).unwrap();
     let give = |sender: &mut SenderSession, now: Timestamp| {
         let frame = world::frame(1, sender.budget_bytes());
@@ -335,8 +335,8 @@ fn any_message(random: &mut Random) -> ControlMessage {
     let frame = |random: &mut Random| FrameId(number(random) as u32);
     let last_frame = |random: &mut Random| random.chance(0.7).then(|| frame(random));
     match random.below(11) {
-        0 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender },
-        1 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver },
+        0 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender },
+        1 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver },
         2 => ControlMessage::Welcome { params: params(), start_frame: frame(random) },
         3 | 4 => ControlMessage::Ready,
         5 => ControlMessage::Ping { id: number(random) as u32, sent: time(random) },
@@ -378,7 +378,7 @@ fn any_feedback(random: &mut Random) -> Vec<u8> {
 fn greet(sender: &mut SenderSession, receiver: &mut ReceiverSession, now: Timestamp) {
     sender.on_connected(now, 1_200);
     receiver.on_connected(now);
-    drop(sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }, now));
+    drop(sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }, now));
     while let Some(message) = sender.poll_control() {
         drop(receiver.on_control(message, now));
     }

@@ -11,27 +11,17 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use kernels::{BackendChoice, Decoder, Encoder, Picture, Target, open_decoder, open_encoder};
-use noise::Random;
+use kernels::{BACK_ENDS, BackendChoice, Decoder, Encoder, Picture, Target, open_decoder, open_encoder};
+use noise::{CODED_EVERY, Random, SIZES};
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::frame::{BitDepth, Chroma, FrameSize};
 use picture::params::{CodecParams, StreamParams, Wavelet};
 
 mod noise;
 
-/// Small sizes, of which many are decoded in a second, and larger ones with whole, cut and odd blocks of all kinds.
-const SIZES: [(u32, u32); 7] = [(1, 1), (7, 12), (16, 16), (32, 32), (33, 65), (97, 70), (200, 120)];
-/// One frame in so many is of one of the larger sizes.
-const LARGER_EVERY: usize = 256;
-/// Number of small ones among [`SIZES`].
-const SMALL: usize = 4;
-/// One picture in so many is coded anew; others are the last one with other changes.
-const CODED_EVERY: usize = 32;
-
 /// One frame in so many is decoded as a stream of other parameters.
 const HEADS_EVERY: usize = 1024;
 const OPENCL_EVERY: u64 = 512;
-const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
 /// Number of cheap ones among [`BACK_ENDS`].
 const CHEAP: usize = 2;
 
@@ -65,10 +55,9 @@ fn run() -> anyhow::Result<()> {
     let mut streams = streams.collect::<anyhow::Result<Vec<_>>>()?;
     let (start, mut frames, mut on_opencl, mut damaged, mut heads) = (Instant::now(), 0_u64, 0_u64, 0, 0_u64);
     while start.elapsed() < Duration::from_secs(seconds) {
-        let sizes = if random.next(LARGER_EVERY) == 0 { SMALL..SIZES.len() } else { 0..SMALL };
         let opencl = random.next(opencl_every) == 0;
         let kind = random.next(2) + if opencl { 2 } else { 0 };
-        let stream = &mut streams[(sizes.start + random.next(sizes.len())) * kinds.len() + kind];
+        let stream = &mut streams[random.size() * kinds.len() + kind];
         let frame = mutate(stream, &mut random)?;
         if random.next(HEADS_EVERY) == 0 {
             let params = other_params(&stream.params, &mut random);
@@ -96,16 +85,10 @@ fn open(
     back_ends: &[BackendChoice],
     random: &mut Random,
 ) -> anyhow::Result<Stream> {
-    let params = StreamParams {
-        size: FrameSize::new(width, height)?,
-        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: match depth {
-            BitDepth::Eight => CodecParams::default(),
-            BitDepth::Ten => CodecParams { wavelet: Wavelet::Cdf53, depth, ..CodecParams::default() },
-        },
-    };
+    let mut params = StreamParams::new(FrameSize::new(width, height)?, Chroma::C420);
+    if depth == BitDepth::Ten {
+        params.codec = CodecParams { wavelet: Wavelet::Cdf53, depth, ..params.codec };
+    }
     let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
     let decoders = back_ends.iter().map(|&choice| open_decoder(&params, choice, None));
     Ok(Stream {

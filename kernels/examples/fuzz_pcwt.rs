@@ -7,26 +7,17 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use kernels::pcwt::{PcwtDecoder, PcwtEncoder, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
-use kernels::{BackendChoice, DecodeError, Picture};
-use noise::Random;
-use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
+use kernels::{BACK_ENDS, BackendChoice, DecodeError, Picture};
+use noise::{CODED_EVERY, Random, SIZES};
+use picture::frame::{BitDepth, Chroma, FrameSize};
 use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 
 mod noise;
 
-/// Small sizes, of which many are decoded in a second, and larger ones with whole, cut and odd groups.
-const SIZES: [(u32, u32); 7] = [(1, 1), (7, 12), (16, 16), (32, 32), (33, 65), (97, 70), (200, 120)];
-/// One frame in so many is of one of the larger sizes.
-const LARGER_EVERY: usize = 256;
-/// Number of small ones among [`SIZES`].
-const SMALL: usize = 4;
-/// One picture in so many is coded anew; others are the last one with other changes.
-const CODED_EVERY: usize = 32;
 /// Launches cost an OpenCL device far more than such a frame, so it gets every so many of them.
 const OPENCL_EVERY: u64 = 2048;
-const BACK_ENDS: [BackendChoice; 3] = [BackendChoice::Reference, BackendChoice::Cpu, BackendChoice::Opencl];
 
 /// Qmin and the peaks of three channels.
 const HEAD_BYTES: usize = 4;
@@ -58,8 +49,7 @@ fn run() -> anyhow::Result<()> {
     let mut streams = all.collect::<anyhow::Result<Vec<_>>>()?;
     let (start, mut frames, mut decoded) = (Instant::now(), 0_u64, 0_u64);
     while start.elapsed() < Duration::from_secs(seconds) {
-        let sizes = if random.next(LARGER_EVERY) == 0 { SMALL..SIZES.len() } else { 0..SMALL };
-        let at = (sizes.start + random.next(sizes.len())) * kinds.len() + random.next(kinds.len());
+        let at = random.size() * kinds.len() + random.next(kinds.len());
         let stream = &mut streams[at];
         let bytes = mutate(stream, &mut random)?;
         let mut results: Vec<Result<(), DecodeError>> = Vec::new();
@@ -81,11 +71,8 @@ fn run() -> anyhow::Result<()> {
 
 fn open((width, height): (u32, u32), chroma: Chroma, depth: BitDepth) -> anyhow::Result<Stream> {
     let params = StreamParams {
-        size: FrameSize::new(width, height)?,
-        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
         codec: CodecParams { profile: Profile::Pcwt, wavelet: Wavelet::Cdf53, depth, ..CodecParams::default() },
+        ..StreamParams::new(FrameSize::new(width, height)?, chroma)
     };
     let decoders = BACK_ENDS.map(|choice| open_pcwt_decoder(&params, choice, None));
     let mut encoder = open_pcwt_encoder(&params, BackendChoice::Cpu, None)?;

@@ -6,15 +6,14 @@
 //! Clips are 4:2:0 with 8 bits; every tenth frame is taken. Fails if a frame exceeds its budget, or leaves more than
 //! 3 % of it unused although the picture has more detail.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::params::{CodecParams, StreamParams};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::StreamParams;
 use picture::run::coded_size;
+
+mod clip;
 
 const BITS_PER_PIXEL: [f64; 7] = [0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0];
 const LOST_PERCENT: [u64; 4] = [0, 1, 5, 20];
@@ -25,13 +24,7 @@ fn main() -> anyhow::Result<()> {
     let mut losses = String::from("| clip | lost | mean PSNR-Y, dB | lowest |\n|---|---|---|---|\n");
     for path in std::env::args().skip(1) {
         let (size, frames) = read(&path).with_context(|| path.clone())?;
-        let params = StreamParams {
-            size,
-            frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-            chroma: Chroma::C420,
-            colour: ColourSpace::BT709_LIMITED,
-            codec: CodecParams::default(),
-        };
+        let params = StreamParams::new(size, Chroma::C420);
         let name = path.rsplit('/').next().unwrap_or(&path);
         for bits in BITS_PER_PIXEL {
             let budget = (bits * size.pixels() as f64 / 8.0) as usize;
@@ -83,25 +76,7 @@ fn lose(params: &StreamParams, frames: &[Vec<u8>], percent: u64) -> anyhow::Resu
 
 /// Reads the size and every tenth frame of a clip.
 fn read(path: &str) -> anyhow::Result<(FrameSize, Vec<Vec<u8>>)> {
-    let mut file = BufReader::new(File::open(path)?);
-    let mut line = String::new();
-    file.read_line(&mut line)?;
-    let field = |key: char| line.split_whitespace().skip(1).find_map(|word| word.strip_prefix(key));
-    let (Some(width), Some(height)) = (field('W'), field('H')) else { bail!("not a Y4M file") };
-    ensure!(field('C').is_none_or(|colour| colour.starts_with("420")), "not 4:2:0");
-    let size = FrameSize::new(width.parse()?, height.parse()?)?;
-    let mut frames = Vec::new();
-    let mut frame = vec![0; PixelFormat::I420.bytes(size)];
-    for number in 0.. {
-        let mut head = String::new();
-        if file.read_line(&mut head)? == 0 {
-            break;
-        }
-        file.read_exact(&mut frame)?;
-        if number % 10 == 0 {
-            frames.push(frame.clone());
-        }
-    }
-    ensure!(!frames.is_empty(), "there is no frame in it");
-    Ok((size, frames))
+    let (size, pictures) = clip::read(path, usize::MAX)?;
+    ensure!(!pictures.is_empty(), "there is no frame in it");
+    Ok((size, pictures.into_iter().step_by(10).collect()))
 }

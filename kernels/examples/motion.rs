@@ -6,31 +6,28 @@
 //! Clips are 4:2:0 with 8 bits. `STEPS`, `EFFORTS` and `FRAMES` in the environment say which quantiser steps, which efforts and
 //! how many frames; times are of the second half of the frames, of all threads together, the least of `REPEATS` runs.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder, open_state_decoder};
 use kernels::{BackendChoice, Picture, PictureRef, Target};
 use picture::coded::{ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::run::shortest_size;
 use picture::vectors::VectorLayout;
+
+mod clip;
 
 fn main() -> anyhow::Result<()> {
     let (frames, repeats) = (asked("FRAMES", "1000").parse()?, asked("REPEATS", "1").parse()?);
     println!("| clip | effort | step | bit per pixel | of vectors | PSNR-Y, dB | encode, ms | decode, ms |");
     println!("|---|---|---:|---:|---:|---:|---:|---:|");
     for path in std::env::args().skip(1) {
-        let (size, pictures) = read(&path, frames).with_context(|| path.clone())?;
+        let (size, pictures) = clip::read(&path, frames).with_context(|| path.clone())?;
         let params = StreamParams {
-            size,
-            frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-            chroma: Chroma::C420,
-            colour: ColourSpace::BT709_LIMITED,
             codec: CodecParams { profile: Profile::Predicted(1), ..CodecParams::default() },
+            ..StreamParams::new(size, Chroma::C420)
         };
         let name = path.rsplit('/').next().unwrap_or(&path);
         for effort in asked("EFFORTS", "medium").split(',') {
@@ -117,25 +114,4 @@ fn processor_time() -> Duration {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
     Duration::from_nanos(texts.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum())
-}
-
-/// Size and frames of a clip.
-fn read(path: &str, most: usize) -> anyhow::Result<(FrameSize, Vec<Vec<u8>>)> {
-    let mut file = BufReader::new(File::open(path)?);
-    let mut line = String::new();
-    file.read_line(&mut line)?;
-    let field = |key: char| line.split_whitespace().skip(1).find_map(|word| word.strip_prefix(key));
-    let (Some(width), Some(height)) = (field('W'), field('H')) else { bail!("no Y4M header") };
-    let size = FrameSize::new(width.parse()?, height.parse()?)?;
-    let mut frames = Vec::new();
-    while frames.len() < most {
-        line.clear();
-        if file.read_line(&mut line)? == 0 {
-            break;
-        }
-        let mut frame = vec![0; Chroma::C420.picture_format().bytes(size)];
-        file.read_exact(&mut frame)?;
-        frames.push(frame);
-    }
-    Ok((size, frames))
 }

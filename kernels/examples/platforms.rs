@@ -5,7 +5,7 @@ use anyhow::{bail, ensure};
 use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
 use noise::Random;
 use picture::coded::{ReceivedFrame, StepIndex};
-use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams, Wavelet};
 
 mod noise;
@@ -24,9 +24,8 @@ fn main() -> anyhow::Result<()> {
                 [(Chroma::C420, Wavelet::Cdf97), (Chroma::C444, Wavelet::Cdf97), (Chroma::C420, Wavelet::Cdf53)]
             {
                 let codec = CodecParams { wavelet, ..CodecParams::default() };
-                let Some(frame_rate) = FrameRate::new(30, 1) else { bail!("no frame rate") };
                 let size = FrameSize::new(width, height)?;
-                let params = StreamParams { size, frame_rate, chroma, colour: ColourSpace::BT709_LIMITED, codec };
+                let params = StreamParams { codec, ..StreamParams::new(size, chroma) };
                 let name = Some(device.name.as_str());
                 let mut encoders = [
                     open_encoder(&params, BackendChoice::Cpu, None)?,

@@ -11,18 +11,17 @@
 //! The committed tables are of the first 24 frames of `asl_man_cif30` and `asl_man_vga30`, one source, of `hello_720p30`, of
 //! `dog_1080p30` and of `pan_noise_1080p30`.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-
 use anyhow::{Context, bail};
 use kernels::motion::{Effort, Groups, PredictionSettings, open_predicted_encoder};
 use kernels::tables::residual::{FREQUENCIES, ROWS, can_occur};
 use kernels::tables::{PROBABILITY_BITS, SYMBOLS};
 use kernels::{BackendChoice, PictureRef, Target};
 use picture::coded::{BlockState, CodedFrame, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::vectors::VectorLayout;
+
+mod clip;
 
 /// Quantiser steps 4 to 64.
 const STEPS: [u8; 5] = [48, 56, 64, 72, 80];
@@ -76,30 +75,14 @@ fn add(to: &mut Counts, from: &Counts, weight: f64) {
 
 /// The symbols of the predicted frames of a clip.
 fn count(path: &str, step: StepIndex) -> anyhow::Result<Counts> {
-    let mut file = BufReader::new(File::open(path)?);
-    let mut line = String::new();
-    file.read_line(&mut line)?;
-    let field = |key: char| line.split_whitespace().skip(1).find_map(|word| word.strip_prefix(key));
-    let (Some(width), Some(height)) = (field('W'), field('H')) else { bail!("no Y4M header") };
-    let size = FrameSize::new(width.parse()?, height.parse()?)?;
+    let (size, pictures) = clip::read(path, FRAMES)?;
     let codec = CodecParams { profile: Profile::Predicted(1), ..CodecParams::default() };
-    let params = StreamParams {
-        size,
-        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec,
-    };
+    let params = StreamParams { codec, ..StreamParams::new(size, Chroma::C420) };
     let settings = PredictionSettings { reference_age: 1, effort: Effort::Medium };
     let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None)?;
     let groups = Groups::new(&StreamParams { codec: CodecParams::default(), ..params });
-    let (mut counts, mut picture) = (none(), vec![0; Chroma::C420.picture_format().bytes(size)]);
-    for _ in 0..FRAMES {
-        line.clear();
-        if file.read_line(&mut line)? == 0 {
-            break;
-        }
-        file.read_exact(&mut picture)?;
+    let mut counts = none();
+    for picture in pictures {
         let frame = encoder.encode(PictureRef::new(PixelFormat::I420, size, &picture)?, Target::Step(step))?;
         if frame.reference > 0 {
             let slices = VectorLayout::new(size).slices();

@@ -22,8 +22,8 @@ use kernels::reference::quantise::Quantiser;
 use kernels::tables::{CONTEXTS, ESCAPE, FREQUENCIES, PROBABILITY_BITS, SYMBOLS, symbols_of};
 use kernels::{BackendChoice, PictureRef, TransformParams, open_transform};
 use picture::coded::StepIndex;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::params::{CodecParams, StreamParams};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 /// Quantiser steps 3 to 64.
@@ -66,13 +66,7 @@ fn main() -> anyhow::Result<()> {
 fn count(path: &Path, counts: &mut Counts) -> anyhow::Result<u64> {
     let picture = image::open(path)?.into_rgb8();
     let size = FrameSize::new(picture.width(), picture.height())?;
-    let params = StreamParams {
-        size,
-        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    };
+    let params = StreamParams::new(size, Chroma::C420);
     let picture = PictureRef::new(PixelFormat::Rgb8, size, picture.as_raw())?;
     let squares = open_transform(&TransformParams::from(&params), BackendChoice::Cpu, None)?.forward(picture)?;
     let layout = BlockLayout::new(&params);

@@ -24,6 +24,7 @@ pub const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoi
 
 /// A back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Backend {
     /// An OpenCL device.
     Opencl,

@@ -57,66 +57,33 @@ struct Unchecked {
 /// Errors of numbers that are not a filter bank.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum BankError {
     /// The text is no TOML, or lacks keys or has others.
     #[error("line {line} is wrong: {reason}")]
-    Text {
-        /// Line of the text, from 1.
-        line: usize,
-        /// Message of the parser.
-        reason: String,
-    },
+    Text { line: usize, reason: String },
     /// No tap, or too many.
     #[error("the {filter} filter has {count} taps: 1 to {MAX_TAPS} are possible")]
-    TapCount {
-        /// Name of the filter.
-        filter: &'static str,
-        /// Taps it has.
-        count: usize,
-    },
+    TapCount { filter: &'static str, count: usize },
     /// A tap that is no finite number, or a huge one.
     #[error("tap {index} of the {filter} filter is {value}: numbers up to {MAX_TAP} are possible")]
-    Tap {
-        /// Name of the filter.
-        filter: &'static str,
-        /// Number of the tap, from 0.
-        index: usize,
-        /// Its value.
-        value: f64,
-    },
+    Tap { filter: &'static str, index: usize, value: f64 },
     /// Taps far from position 0.
     #[error("the {filter} filter starts at {first}: its taps must lie between -{MAX_POSITION} and {MAX_POSITION}")]
-    Position {
-        /// Name of the filter.
-        filter: &'static str,
-        /// Position of its first tap.
-        first: i32,
-    },
+    Position { filter: &'static str, first: i32 },
     /// Analysis and then synthesis does not give the samples back.
     #[error(
         "the filters do not reconstruct perfectly: synthesis times analysis differs from the identity by up to \
          {residual:.3e} (at most {MAX_RESIDUAL:e} is accepted)"
     )]
-    NotPerfect {
-        /// Largest entry of the difference.
-        residual: f64,
-    },
+    NotPerfect { residual: f64 },
     /// It gives them back on the infinite line, but not at the ends of a row.
     #[error(
         "the filters reconstruct, but not at the ends of rows of {length} samples with the boundary `{boundary}`: \
          synthesis times analysis differs from the identity by up to {residual:.3e}; for this size {}",
         advice(.instead)
     )]
-    NotPerfectAtEnds {
-        /// The extension, by its name.
-        boundary: String,
-        /// Length of the row.
-        length: usize,
-        /// Largest entry of the difference.
-        residual: f64,
-        /// Boundaries and paddings with which the bank does reconstruct all levels of this size.
-        instead: Vec<(Boundary, Padding)>,
-    },
+    NotPerfectAtEnds { boundary: String, length: usize, residual: f64, instead: Vec<(Boundary, Padding)> },
 }
 
 fn advice(instead: &[(Boundary, Padding)]) -> String {
@@ -251,7 +218,6 @@ impl FilterTaps {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use crate::wavelet::Wavelet;
 

@@ -41,6 +41,7 @@ pub trait Decoder: Send {
 
 /// Limit of a frame's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Target {
     /// [`picture::run::coded_size`] is at most this, and as near to it as the picture's detail allows.
     Bytes(usize),

@@ -21,6 +21,7 @@ pub trait CodecError: std::error::Error {
 /// Errors after which a device cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum DeviceError {
     /// The device's memory does not hold the buffers.
     #[error(
@@ -37,17 +38,13 @@ pub enum DeviceError {
     },
     /// An OpenCL call failed.
     #[error("the OpenCL device failed in {call}: {reason}")]
-    Failed {
-        /// The call that reported it.
-        call: &'static str,
-        /// The driver's name or text for the failure.
-        reason: String,
-    },
+    Failed { call: &'static str, reason: String },
 }
 
 /// Errors of opening an encoder, a decoder or a transform.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum OpenError {
     /// The device failed.
     #[error(transparent)]
@@ -62,62 +59,29 @@ pub enum OpenError {
     NoOpenClPlatform,
     /// No OpenCL device has that name.
     #[error("no OpenCL device is called `{name}`: there is {available}")]
-    NoSuchDevice {
-        /// The name, or part of it, that was asked for.
-        name: String,
-        /// The names there are, separated by commas.
-        available: String,
-    },
+    NoSuchDevice { name: String, available: String },
     /// This machine's memory does not hold the planes and squares.
     #[error("a transform of this size needs {needed_bytes} bytes of memory, this machine has {there_bytes} left")]
-    OutOfMemory {
-        /// Planes, squares and working copies.
-        needed_bytes: u64,
-        /// Bytes that the machine has left.
-        there_bytes: u64,
-    },
+    OutOfMemory { needed_bytes: u64, there_bytes: u64 },
     /// A device was named for a back end that has none to choose from.
     #[error(
         "the {backend} back end runs on the processor: leave the device `{name}` out or choose the backend `opencl`"
     )]
-    DeviceNotApplicable {
-        /// The back end.
-        backend: Backend,
-        /// The device asked for.
-        name: String,
-    },
+    DeviceNotApplicable { backend: Backend, name: String },
     /// A back end that does not compute what was asked for.
     #[error("the {backend} back end does not compute {what}: use the backend `{instead}`")]
-    NotOnThisBackend {
-        /// The back end asked for.
-        backend: Backend,
-        /// The filter, scheme or arithmetic.
-        what: String,
-        /// A back end that does.
-        instead: Backend,
-    },
+    NotOnThisBackend { backend: Backend, what: String, instead: Backend },
     /// A stream of another profile than this coder's.
     #[error("this coder is for streams of the profile {wanted}")]
-    WrongProfile {
-        /// The profile.
-        wanted: &'static str,
-    },
+    WrongProfile { wanted: &'static str },
     /// A reference that is older than the states that the stream's decoders keep.
     #[error(
         "a reference {asked} frames back is not possible: this stream keeps {states} states, so ask for 1 to {states}"
     )]
-    ReferenceAge {
-        /// The age asked for.
-        asked: u8,
-        /// States that the stream keeps.
-        states: u8,
-    },
+    ReferenceAge { asked: u8, states: u8 },
     /// Samples of more than 8 bits in a stream that quantises.
     #[error("samples of {bits} bits are coded without loss only", bits = depth.bits())]
-    DepthNotLossy {
-        /// Their depth.
-        depth: BitDepth,
-    },
+    DepthNotLossy { depth: BitDepth },
     /// A filter bank that cannot be used.
     #[error("filter bank: {0}")]
     FilterBank(#[from] BankError),
@@ -151,73 +115,36 @@ pub enum OpenError {
 /// Errors of a picture that cannot be taken or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum PictureError {
     /// The bytes of a picture do not match its format and size.
     #[error("a {format:?} picture of {size} pixels takes {wanted_bytes} bytes, not {given_bytes}")]
-    Length {
-        /// Order of the samples.
-        format: PixelFormat,
-        /// Size in pixels.
-        size: FrameSize,
-        /// Bytes that the format and size take.
-        wanted_bytes: usize,
-        /// The type given.
-        given_bytes: usize,
-    },
+    Length { format: PixelFormat, size: FrameSize, wanted_bytes: usize, given_bytes: usize },
     /// A picture of another size than the stream's.
     #[error("the stream has pictures of {wanted} pixels, this one has {given}")]
-    Size {
-        /// Size of the stream's pictures.
-        wanted: FrameSize,
-        /// Size of the picture given.
-        given: FrameSize,
-    },
+    Size { wanted: FrameSize, given: FrameSize },
     /// The picture to decode into has another format than the stream.
     #[error("this stream decodes to {wanted:?} pictures, not to {given:?}")]
-    Format {
-        /// The planar format of the stream's chroma sampling.
-        wanted: PixelFormat,
-        /// Format of the picture given.
-        given: PixelFormat,
-    },
+    Format { wanted: PixelFormat, given: PixelFormat },
     /// A picture of another depth than the stream's, or than the transform's, which is 8 bits.
     #[error("samples of {wanted} bits are wanted here, these have {given}", wanted = wanted.bits(), given = given.bits())]
-    Depth {
-        /// Bits of the stream's samples.
-        wanted: BitDepth,
-        /// Bits of the samples given.
-        given: BitDepth,
-    },
+    Depth { wanted: BitDepth, given: BitDepth },
     /// A sample that its depth does not have.
     #[error("a sample is {found}: with {bits} bits it can be at most {max}", bits = depth.bits(), max = depth.max())]
-    SampleTooLarge {
-        /// The largest sample of the picture.
-        found: u16,
-        /// Depth of the picture.
-        depth: BitDepth,
-    },
+    SampleTooLarge { found: u16, depth: BitDepth },
     /// A picture of a lossless stream whose samples the stream's chroma sampling does not keep.
     #[error("a {format:?} picture cannot be kept exactly as {chroma:?}")]
-    NotExact {
-        /// Format of the picture.
-        format: PixelFormat,
-        /// The stream's sampling.
-        chroma: Chroma,
-    },
+    NotExact { format: PixelFormat, chroma: Chroma },
 }
 
 /// Errors of planes or squares of values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ValuesError {
     /// Values of another element than the transform's.
     #[error("this transform takes {wanted} values, not {given}")]
-    WrongElement {
-        /// The transform's.
-        wanted: Element,
-        /// The type given.
-        given: Element,
-    },
+    WrongElement { wanted: Element, given: Element },
     /// Coefficients or planes of another number or size than the stream's.
     #[error("the {what} of channel {channel} must have {wanted} values, not {given}")]
     Count {
@@ -250,6 +177,7 @@ pub enum TransformError {
 /// Errors of coding a picture.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum EncodeError {
     /// The device failed.
     #[error(transparent)]
@@ -264,12 +192,7 @@ pub enum EncodeError {
     #[error(
         "a budget of {asked_bytes} bytes a frame is too small: the smallest frame of this size takes {smallest_bytes}"
     )]
-    BudgetTooSmall {
-        /// The budget.
-        asked_bytes: usize,
-        /// The size of a frame without any detail.
-        smallest_bytes: usize,
-    },
+    BudgetTooSmall { asked_bytes: usize, smallest_bytes: usize },
     /// A size or quality asked of a lossless stream, or the other way round.
     #[error("this stream is {stream}: ask for what such a stream can have")]
     WrongTarget {
@@ -284,6 +207,7 @@ pub enum EncodeError {
 /// Errors of decoding a frame.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum DecodeError {
     /// The device failed.
     #[error(transparent)]
@@ -296,12 +220,7 @@ pub enum DecodeError {
     Values(#[from] ValuesError),
     /// A received frame that was cut into another number of blocks.
     #[error("a frame of this stream has {wanted} blocks, not {given}")]
-    BlockCount {
-        /// Blocks of the stream's layout.
-        wanted: usize,
-        /// Blocks of the frame given.
-        given: usize,
-    },
+    BlockCount { wanted: usize, given: usize },
     /// A frame of the profile `pcwt` that cannot be read.
     #[error("pcwt: {0}")]
     Pcwt(#[from] PcwtError),

@@ -4,13 +4,12 @@
 //!
 //! ```
 //! use kernels::picture::coded::ReceivedFrame;
-//! use kernels::picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-//! use kernels::picture::params::{CodecParams, StreamParams};
+//! use kernels::picture::frame::{Chroma, FrameSize, PixelFormat};
+//! use kernels::picture::params::StreamParams;
 //! use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
 //!
 //! let size = FrameSize::new(320, 180)?;
-//! let (frame_rate, codec) = (FrameRate::new(30, 1).ok_or("no rate")?, CodecParams::default());
-//! let stream = StreamParams { size, frame_rate, chroma: Chroma::Grey, colour: ColourSpace::JPEG, codec };
+//! let stream = StreamParams::new(size, Chroma::Grey);
 //! let samples: Vec<u8> = (0..320 * 180).map(|at| (at % 320 / 2 + at / 320) as u8).collect();
 //! let picture = Picture::from_data(PixelFormat::Grey8, size, samples)?;
 //! let frame = open_encoder(&stream, BackendChoice::Auto, None)?.encode(picture.as_ref(), Target::Bytes(1000))?;

@@ -179,8 +179,6 @@ pub(crate) fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Re
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

@@ -30,23 +30,16 @@ pub const MAX_DB: f64 = 100.0;
 /// Errors of coding a picture to a quality.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum QualityError {
     /// A quality that is no number of decibels that a picture can have.
     #[error("a luma PSNR of {asked_db} dB is not possible: ask for more than 0 and less than {max} dB", max = MAX_DB)]
-    Impossible {
-        /// The quality asked for.
-        asked_db: f64,
-    },
+    Impossible { asked_db: f64 },
     /// A quality that not even the finest step reaches.
     #[error(
         "a luma PSNR of {asked_db} dB is out of reach: the finest step gives this picture {best_db:.2} dB; only a lossless stream is better"
     )]
-    OutOfReach {
-        /// The quality asked for.
-        asked_db: f64,
-        /// The quality of the finest step.
-        best_db: f64,
-    },
+    OutOfReach { asked_db: f64, best_db: f64 },
     /// The picture cannot be coded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -180,8 +173,6 @@ pub fn psnr_db(samples: &[u8], decoded: &[u8]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::coded::FrameHeader;
 
     use super::*;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A filter bank with a lifting factorisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Wavelet {
     /// Cohen-Daubechies-Feauveau 9/7, the one of lossy JPEG 2000.
     #[default]
@@ -47,6 +48,15 @@ impl Wavelet {
     /// All wavelets.
     pub const ALL: [Self; 3] = [Self::Cdf97, Self::Cdf53, Self::Dd137];
 
+    /// Returns its name, as options and files have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cdf97 => "cdf97",
+            Self::Cdf53 => "cdf53",
+            Self::Dd137 => "dd137",
+        }
+    }
+
     /// Returns its lifting steps.
     pub fn lifting(self) -> Lifting {
         use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
@@ -80,11 +90,7 @@ impl Wavelet {
 
 impl fmt::Display for Wavelet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cdf97 => "cdf97",
-            Self::Cdf53 => "cdf53",
-            Self::Dd137 => "dd137",
-        })
+        f.write_str(self.name())
     }
 }
 

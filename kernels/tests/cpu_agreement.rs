@@ -1,6 +1,7 @@
 //! The processor back end equals the reference to the bit: coefficients, bytes and pictures.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod agreement;
 mod pictures;
 
 use kernels::transform::{Filter, TransformParams};
@@ -9,7 +10,7 @@ use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder
 use picture::coded::{ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding};
-use pictures::{params, picture};
+use pictures::{Random, params, picture};
 
 /// Checks two frames, the second without its middle blocks, through both back ends.
 #[track_caller]
@@ -85,11 +86,8 @@ fn camera_sizes_agree_under_a_budget() {
 
 /// Returns numbers of all magnitudes that samples have, the same for the same seed.
 fn noise(count: usize, seed: u64) -> impl Iterator<Item = f64> {
-    let mut state = seed;
-    (0..count).map(move |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as f64 / f64::from(1_u32 << 23) - 128.0
-    })
+    let mut random = Random(seed);
+    (0..count).map(move |_| f64::from(random.next()) / f64::from(1_u32 << 23) - 128.0)
 }
 
 fn values(element: Element, counts: &[usize]) -> Values {
@@ -107,13 +105,7 @@ fn values(element: Element, counts: &[usize]) -> Values {
 /// Checks all wavelets in all their elements, forward and inverse, one after another on the same back ends.
 #[track_caller]
 fn check_transforms(size: (u32, u32), boundary: Boundary, padding: Padding, levels: Levels) {
-    for (wavelet, element) in [
-        (Wavelet::Cdf97, Element::F32),
-        (Wavelet::Cdf97, Element::F64),
-        (Wavelet::Dd137, Element::F32),
-        (Wavelet::Dd137, Element::F64),
-        (Wavelet::Cdf53, Element::I32),
-    ] {
+    for (wavelet, element) in agreement::FILTERS {
         check_transform((wavelet, element), size, boundary, padding, levels);
     }
 }

@@ -7,7 +7,7 @@ use kernels::{BackendChoice, Decoder, Picture, Target, open_decoder, open_encode
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::CodecParams;
-use pictures::{params, picture};
+use pictures::{Random, params, picture};
 
 const SIZE: (u32, u32) = (200, 120);
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Cpu, BackendChoice::Opencl];
@@ -80,12 +80,11 @@ fn the_picture_gets_worse_with_every_loss_by_rank() {
 #[test]
 fn the_picture_gets_worse_with_every_loss_in_any_order() {
     let mut decoders = Decoders::open(0, 48);
-    let mut random = 1_u64;
+    let mut random = Random(1);
     for _ in 0..8 {
         let mut order: Vec<_> = (0..decoders.frame.block_count()).collect();
         for at in (1..order.len()).rev() {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            order.swap(at, (random >> 33) as usize % (at + 1));
+            order.swap(at, random.below(at + 1));
         }
         decoders.lose(&order);
     }

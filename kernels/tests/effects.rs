@@ -7,7 +7,7 @@ use kernels::reference::effects::ReferenceEffects;
 use kernels::{EffectsFilter, Picture, PictureError, PictureRef};
 use picture::effects::{Effect, Effects};
 use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
-use pictures::picture;
+use pictures::{Random, picture};
 
 fn effects(values: &[(Effect, f32)]) -> Effects {
     values.iter().fold(Effects::default(), |all, &(effect, value)| all.with(effect, value).unwrap())
@@ -92,20 +92,10 @@ fn what_does_not_fit_is_refused() {
     assert!(filter.apply(&off, picture.as_ref(), &mut out).is_ok());
 }
 
-/// Numbers from 0 on, the same for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % u64::from(end)) as u32
-    }
-
-    /// Nearly normal, with a deviation of 4.
-    fn noise(&mut self) -> i32 {
-        let sum: i32 = (0..12).map(|_| self.below(401) as i32).sum();
-        (sum - 2400 + if sum >= 2400 { 50 } else { -50 }) / 100
-    }
+/// Returns a nearly normal number, with a deviation of 4.
+fn noise(random: &mut Random) -> i32 {
+    let sum: i32 = (0..12).map(|_| random.below(401) as i32).sum();
+    (sum - 2400 + if sum >= 2400 { 50 } else { -50 }) / 100
 }
 
 fn grey(size: FrameSize, value: impl Fn(usize, usize) -> f64) -> Picture {
@@ -124,7 +114,7 @@ fn room(size: FrameSize) -> Picture {
 }
 
 fn noisy(clean: &Picture, random: &mut Random) -> Picture {
-    let add = |&sample: &u8| (i32::from(sample) + random.noise()).clamp(0, 255) as u8;
+    let add = |&sample: &u8| (i32::from(sample) + noise(random)).clamp(0, 255) as u8;
     Picture::from_data(clean.format(), clean.size(), clean.data().iter().map(add).collect()).unwrap()
 }
 

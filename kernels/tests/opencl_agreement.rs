@@ -3,53 +3,24 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod pictures;
+
 use kernels::{
     BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, Transform, Values, open_decoder, open_encoder,
     open_transform,
 };
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
+use pictures::{Random, params, picture};
 
 const CHROMAS: [Chroma; 3] = [Chroma::Grey, Chroma::C420, Chroma::C444];
 const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
 const PADDINGS: [Padding; 2] = [Padding::Smooth, Padding::Zero];
 
-fn params(width: u32, height: u32, chroma: Chroma, codec: CodecParams) -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(width, height).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
-        codec,
-    }
-}
-
 fn codec(boundary: Boundary, padding: Padding) -> CodecParams {
     CodecParams { boundary, padding, ..CodecParams::default() }
-}
-
-/// Pseudo-random numbers, the same on every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as u32
-    }
-}
-
-/// Returns a picture with slopes, edges and noise.
-fn picture(format: PixelFormat, size: FrameSize, seed: u64) -> Vec<u8> {
-    let mut random = Random(seed);
-    let row = size.width().max(1);
-    let sample = |at: usize| {
-        let (x, y) = (at % row, at / row);
-        let edge = if (x / 37 + y / 23) % 2 == 0 { 70 } else { 0 };
-        (30 + edge + (x * 3 + y * 2) / 11 % 90 + (random.next() % 24) as usize) as u8
-    };
-    (0..format.bytes(size)).map(sample).collect()
 }
 
 fn transforms(params: &StreamParams) -> [Box<dyn Transform>; 2] {
@@ -65,8 +36,8 @@ fn bits(values: &Values) -> Vec<Vec<u32>> {
 
 #[track_caller]
 fn check_transform(params: &StreamParams, format: PixelFormat) {
-    let data = picture(format, params.size, 7);
-    let picture = PictureRef::new(format, params.size, &data).unwrap();
+    let picture = picture(format, params.size, 7);
+    let picture = picture.as_ref();
     let [mut opencl, mut reference] = transforms(params);
     let squares = reference.forward(picture).unwrap();
     let ours = opencl.forward(picture).unwrap();
@@ -90,7 +61,7 @@ fn transforms_agree_at_ugly_sizes_with_all_boundaries_and_paddings() {
     for (width, height) in [(1, 1), (1, 9), (2, 3), (3, 2), (17, 31), (64, 1), (131, 70)] {
         for boundary in BOUNDARIES {
             for padding in PADDINGS {
-                check_transform(&params(width, height, Chroma::C420, codec(boundary, padding)), PixelFormat::I444);
+                check_transform(&params((width, height), Chroma::C420, codec(boundary, padding)), PixelFormat::I444);
             }
         }
     }
@@ -100,7 +71,7 @@ fn transforms_agree_at_ugly_sizes_with_all_boundaries_and_paddings() {
 fn transforms_agree_at_640x360() {
     for boundary in BOUNDARIES {
         for padding in PADDINGS {
-            check_transform(&params(640, 360, Chroma::Grey, codec(boundary, padding)), PixelFormat::Grey8);
+            check_transform(&params((640, 360), Chroma::Grey, codec(boundary, padding)), PixelFormat::Grey8);
         }
     }
 }
@@ -113,7 +84,7 @@ fn transforms_agree_at_1919x1079() {
         (Boundary::Periodic, Padding::Smooth),
         (Boundary::Zero, Padding::Smooth),
     ] {
-        check_transform(&params(1919, 1079, Chroma::Grey, codec(boundary, padding)), PixelFormat::Grey8);
+        check_transform(&params((1919, 1079), Chroma::Grey, codec(boundary, padding)), PixelFormat::Grey8);
     }
 }
 
@@ -121,7 +92,7 @@ fn transforms_agree_at_1919x1079() {
 fn transforms_agree_with_few_levels() {
     for levels in [0, 1, 3] {
         let codec = CodecParams { levels: Levels::AtMost(levels), ..CodecParams::default() };
-        check_transform(&params(75, 40, Chroma::C420, codec), PixelFormat::Nv12);
+        check_transform(&params((75, 40), Chroma::C420, codec), PixelFormat::Nv12);
     }
 }
 
@@ -130,7 +101,7 @@ fn every_pixel_format_goes_to_every_sampling() {
     for (width, height) in [(1, 1), (2, 3), (17, 31), (66, 40)] {
         for format in PixelFormat::ALL {
             for chroma in CHROMAS {
-                check_transform(&params(width, height, chroma, CodecParams::default()), format);
+                check_transform(&params((width, height), chroma, CodecParams::default()), format);
             }
         }
     }
@@ -177,9 +148,9 @@ fn frames_have_the_same_bytes_and_decode_to_the_same_pictures() {
     for (width, height) in [(1, 1), (2, 3), (17, 31), (100, 75), (641, 359)] {
         for chroma in CHROMAS {
             for padding in PADDINGS {
-                let params = params(width, height, chroma, codec(Boundary::Symmetric, padding));
-                let data = picture(PixelFormat::I420, params.size, 3);
-                let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+                let params = params((width, height), chroma, codec(Boundary::Symmetric, padding));
+                let picture = picture(PixelFormat::I420, params.size, 3);
+                let picture = picture.as_ref();
                 let pixels = (width * height) as usize;
                 let bytes = Target::Bytes(40 + pixels / 5);
                 let frames = check_encode(&params, picture, &[step(0), step(70), step(208), bytes, bytes]);
@@ -194,9 +165,9 @@ fn frames_have_the_same_bytes_and_decode_to_the_same_pictures() {
 
 #[test]
 fn whole_frames_agree_at_1919x1079() {
-    let params = params(1919, 1079, Chroma::C420, CodecParams::default());
-    let data = picture(PixelFormat::Yuyv, params.size, 5);
-    let picture = PictureRef::new(PixelFormat::Yuyv, params.size, &data).unwrap();
+    let params = params((1919, 1079), Chroma::C420, CodecParams::default());
+    let picture = picture(PixelFormat::Yuyv, params.size, 5);
+    let picture = picture.as_ref();
     let frames = check_encode(&params, picture, &[Target::Bytes(390_000)]);
     check_decode(&mut decoders(&params), &params, &(&frames[0]).into());
 }
@@ -212,10 +183,10 @@ fn missing_and_hostile_blocks_give_what_the_reference_gives() {
         (lossless(Boundary::Symmetric), Target::Lossless),
         (lossless(Boundary::Zero), Target::Lossless),
     ] {
-        let params = params(209, 115, Chroma::C420, codec);
+        let params = params((209, 115), Chroma::C420, codec);
         let layout = BlockLayout::new(&params);
-        let data = picture(PixelFormat::I420, params.size, 3);
-        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+        let picture = picture(PixelFormat::I420, params.size, 3);
+        let picture = picture.as_ref();
         let frames = check_encode(&params, picture, &[target]);
         let mut decoders = decoders(&params);
         check_decode(&mut decoders, &params, &(&frames[0]).into());
@@ -252,7 +223,7 @@ fn missing_and_hostile_blocks_give_what_the_reference_gives() {
 
 #[test]
 fn a_block_longer_than_any_code_is_damaged() {
-    let params = params(40, 40, Chroma::Grey, CodecParams::default());
+    let params = params((40, 40), Chroma::Grey, CodecParams::default());
     let layout = BlockLayout::new(&params);
     let header = FrameHeader { step: StepIndex::MIN, fine_blocks: 0 };
     let mut frame = ReceivedFrame::empty(header, layout.blocks().len());
@@ -262,7 +233,7 @@ fn a_block_longer_than_any_code_is_damaged() {
 
 #[test]
 fn an_unknown_device_is_named_with_those_there_are() {
-    let params = params(8, 8, Chroma::Grey, CodecParams::default());
+    let params = params((8, 8), Chroma::Grey, CodecParams::default());
     let error = open_encoder(&params, BackendChoice::Opencl, Some("no such device")).err().unwrap().to_string();
     let there = kernels::devices().into_iter().find(|device| device.backend == kernels::Backend::Opencl).unwrap().name;
     assert!(error.contains("`no such device`") && error.contains(&there), "{error}");

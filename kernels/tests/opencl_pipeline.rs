@@ -6,19 +6,13 @@ use kernels::opencl::{Flow, OpenClPipeline, PipelineError, PipelineParams};
 use kernels::reference::quantise::Quantiser;
 use kernels::{BackendChoice, DeviceError, OpenError, PictureError, PictureRef, Values, open_transform};
 use picture::coded::StepIndex;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::params::{CodecParams, StreamParams};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::StreamParams;
 
 const FRAMES: usize = 5;
 
 fn params(width: u32, height: u32, chroma: Chroma, flow: Flow) -> PipelineParams {
-    let stream = StreamParams {
-        size: FrameSize::new(width, height).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    };
+    let stream = StreamParams::new(FrameSize::new(width, height).unwrap(), chroma);
     PipelineParams { stream, flow, depth: 2, stripes: 1, overlap: true, timed: false }
 }
 

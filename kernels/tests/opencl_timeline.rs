@@ -6,21 +6,15 @@
 use kernels::opencl::{DeviceStage, Interval, OpenClEncoder};
 use kernels::{Encoder, PictureRef, Target};
 use picture::coded::StepIndex;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::params::{CodecParams, StreamParams};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::StreamParams;
 
 const SIZE: (u32, u32) = (1920, 1080);
 const FRAMES_MAX: usize = 200;
 const FRAMES_MIN: usize = 20;
 
 fn params() -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(SIZE.0, SIZE.1).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma: Chroma::C444,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    }
+    StreamParams::new(FrameSize::new(SIZE.0, SIZE.1).unwrap(), Chroma::C444)
 }
 
 /// Returns true if two commands of different channels that `overlaps` asks about ran at the same time.
@@ -34,7 +28,7 @@ fn uploads_overlap_the_kernels_of_other_channels() {
     // Something that takes time to code.
     let data: Vec<u8> = (0..PixelFormat::I444.bytes(params.size)).map(|at| (at * at % 61) as u8).collect();
     let picture = PictureRef::new(PixelFormat::I444, params.size, &data).unwrap();
-    let mut encoder = OpenClEncoder::open(&params, None, String::new()).unwrap();
+    let mut encoder = OpenClEncoder::open(&params, None, "").unwrap();
     encoder.measure_every(1);
     let target = Target::Step(StepIndex::new(64).unwrap());
 

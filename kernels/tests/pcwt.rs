@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kernels::pcwt::{PcwtError, QMIN_MAX, open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{BackendChoice, DecodeError, EncodeError, OpenError, Picture, PictureError, Target};
 use picture::container::{ContainerReader, ContainerWriter, Content, Entry, FileFrame};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding, Profile, StreamParams, Wavelet};
 
 use pictures::picture;
@@ -28,13 +28,7 @@ fn codec() -> CodecParams {
 }
 
 fn stream((width, height): (u32, u32), chroma: Chroma, codec: CodecParams) -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(width, height).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
-        codec,
-    }
+    StreamParams { codec, ..StreamParams::new(FrameSize::new(width, height).unwrap(), chroma) }
 }
 
 fn encode(params: &StreamParams, choice: BackendChoice, picture: &Picture, qmin: u8) -> Vec<u8> {

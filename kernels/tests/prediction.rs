@@ -21,7 +21,7 @@ use picture::params::{CodecParams, Padding, Profile, StreamParams};
 use picture::replay::Replay;
 use picture::run::shortest_size;
 use picture::vectors::VectorLayout;
-use pictures::{params, picture};
+use pictures::{Random, params, picture};
 
 const STEP: Target = Target::Step(StepIndex::new(56).unwrap());
 
@@ -282,11 +282,8 @@ fn any_header_and_reference_is_decoded_or_refused() {
     let mut decoders = BACK_ENDS.map(|choice| open_predicted_decoder(&params, choice, None).unwrap());
     let mut outs = BACK_ENDS.map(|_| Picture::decoded_from(&params));
     let coded = encode(&params, settings(1), BackendChoice::Cpu, STEP);
-    let mut seed = 1_u64;
-    let mut random = move |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % below
-    };
+    let mut numbers = Random(1);
+    let mut random = |end| numbers.below(end);
     for round in 0..300 {
         let frame = &coded[random(coded.len())].0.frame;
         let step = StepIndex::new(random(209) as u8).unwrap();
@@ -324,11 +321,8 @@ fn states_of_many_frames_are_the_same_on_every_back_end() {
     let mut decoders = BACK_ENDS.map(|choice| open_state_decoder(&params, choice, None).unwrap());
     let mut states: Vec<Vec<State>> = Vec::new();
     let mut out = Picture::decoded_from(&params);
-    let mut seed = 3_u64;
-    let mut random = move |below: usize| {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % below
-    };
+    let mut numbers = Random(3);
+    let mut random = |end| numbers.below(end);
     for round in 0..100 {
         let frame = &coded[round % coded.len()].0;
         let mut received = ReceivedFrame::empty(frame.frame.header, frame.frame.block_count());

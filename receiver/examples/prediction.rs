@@ -171,7 +171,7 @@ impl Call {
         line: &Scenario,
         seed: u64,
     ) -> Self {
-        let frame_rate = FrameRate::new(30, 1).unwrap();
+        let frame_rate = FrameRate::USUAL;
         let profile = if prediction { Profile::Predicted(states_of(frame_rate)) } else { Profile::Quad };
         let codec = CodecParams { profile, ..CodecParams::default() };
         let params = StreamParams { size: info.size, frame_rate, chroma: Chroma::C420, colour: info.colour, codec };

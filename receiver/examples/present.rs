@@ -91,7 +91,7 @@ fn queued(window: &mut Window, size: FrameSize, colour: ColourSpace) -> anyhow::
 
 fn main() -> anyhow::Result<()> {
     let pictures: usize = std::env::args().nth(1).map_or(Ok(600), |word| word.parse())?;
-    let size = FrameSize::new(1280, 720)?;
+    let size = FrameSize::USUAL;
     let frame_rate = FrameRate::new(60, 1).ok_or_else(|| anyhow::anyhow!("no such rate"))?;
     let (chroma, colour, codec) = (Chroma::C420, ColourSpace::BT709_LIMITED, CodecParams::default());
     let picture = |number: usize| {

@@ -10,8 +10,8 @@ use common::units::Timestamp;
 use kernels::Picture;
 use kernels::{BackendChoice, BackendInfo, DecodeError, Decoder, decoder_instead, open_decoder};
 use picture::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{CodecParams, StreamParams};
+use picture::frame::{Chroma, FrameSize};
+use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::vectors::VectorLayout;
 use shell::apart::{self, Patience, Runner};
@@ -66,9 +66,7 @@ impl<R> DecodeStage<R> {
 /// Checks at start that the back end asked for is there, with the smallest of streams.
 pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<BackendInfo, Failure> {
     let size = FrameSize::new(16, 16).map_err(Failure::device)?;
-    let frame_rate = FrameRate::new(30, 1).ok_or_else(|| Failure::device("30 frames a second are not possible"))?;
-    let codec = CodecParams::default();
-    let params = StreamParams { size, frame_rate, chroma: Chroma::C420, colour: ColourSpace::JPEG, codec };
+    let params = StreamParams::new(size, Chroma::C420);
     let device = device.map(str::to_owned);
     let open = move || open_decoder(&params, choice, device.as_deref()).map(|decoder| decoder.backend().clone());
     let opened = apart::once("open", Patience::OPEN, open);
@@ -344,7 +342,7 @@ impl OpenDecoder {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
+    use picture::frame::FrameRate;
 
     use super::*;
     use std::cell::Cell;
@@ -360,13 +358,8 @@ mod tests {
 
     /// Returns how many of three waiting frames to decode, of a stream of so many frames a second.
     fn decoded_of_three(frames_a_second: u32) -> u64 {
-        let params = StreamParams {
-            size: FrameSize::new(16, 16).unwrap(),
-            frame_rate: FrameRate::new(frames_a_second, 1).unwrap(),
-            chroma: Chroma::C420,
-            colour: ColourSpace::JPEG,
-            codec: CodecParams::default(),
-        };
+        let frame_rate = FrameRate::new(frames_a_second, 1).unwrap();
+        let params = StreamParams { frame_rate, ..StreamParams::new(FrameSize::new(16, 16).unwrap(), Chroma::C420) };
         let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
         let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
         let (_back, shown) = mpsc::channel();

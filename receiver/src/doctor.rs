@@ -36,7 +36,7 @@ pub fn display(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Check {
 /// Measures whether this machine decodes the pictures of a usual call, of which the sender decides, as fast as they come.
 fn speed(config: &ReceiverConfig) -> Option<Check> {
     let [usual, fast] = [30, 60].map(|rate| FrameRate::new(rate, 1));
-    let (size, usual, fast) = (FrameSize::new(1280, 720).ok()?, usual?, fast?);
+    let (size, usual, fast) = (FrameSize::USUAL, usual?, fast?);
     let (chroma, colour, codec) = (Chroma::C420, ColourSpace::JPEG, CodecParams::default());
     let params = StreamParams { size, frame_rate: usual, chroma, colour, codec };
     let measured = speed::decoding(&config.shared, &params, RATE.bytes_per_frame(usual));

@@ -122,7 +122,7 @@ pub fn run_over(
     let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
     decode::probe(shared.backend, shared.device.as_deref())?;
-    let is_file = |spec: &SinkSpec| matches!(spec, SinkSpec::Y4m(_));
+    let is_file = |spec: &SinkSpec| spec.file().is_some();
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
     let window = WindowParts {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::config::{Peer, PublicKey};
 use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
 use common::units::{FrameId, Timestamp};
-use common::wire::control::{ByeReason, ControlMessage, Role, SourceState};
+use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
 use shell::exit::Failure;
 use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, PathInUse, streaming_silence};
@@ -178,7 +178,7 @@ impl Link for ReceiverLink {
         self.session.on_disconnected(now);
     }
 
-    fn on_control(&mut self, _: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+    fn on_control(&mut self, _: StreamEnd, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
         if let ControlMessage::Bye { reason: ByeReason::Finished { last_frame } } = message {
             lock(&self.view).last_frame = last_frame;
         }
@@ -237,8 +237,8 @@ impl Link for ReceiverLink {
         self.action = Some(Action::End);
     }
 
-    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
-        self.session.poll_control().map(|message| (Role::Receiver, message))
+    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
+        self.session.poll_control().map(|message| (StreamEnd::Receiver, message))
     }
 
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
@@ -270,13 +270,11 @@ impl Link for ReceiverLink {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::sync::mpsc::channel;
 
     use common::wire::PROTOCOL_VERSION;
     use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-    use picture::params::{CodecParams, StreamParams};
+    use picture::params::StreamParams;
 
     use super::*;
 
@@ -292,16 +290,14 @@ mod tests {
         let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
         link.on_connected(&peer, 1_200, now);
         let params = StreamParams {
-            size: FrameSize::new(64, 48).unwrap(),
             frame_rate: FrameRate::new(50, 1).unwrap(),
-            chroma: Chroma::C420,
             colour: ColourSpace::JPEG,
-            codec: CodecParams::default(),
+            ..StreamParams::new(FrameSize::new(64, 48).unwrap(), Chroma::C420)
         };
-        let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender };
+        let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender };
         for message in [hello, ControlMessage::Welcome { params, start_frame: FrameId(0) }] {
             assert_eq!(link.silence_max(), IDLE_SILENCE);
-            link.on_control(Role::Sender, message, now).unwrap();
+            link.on_control(StreamEnd::Sender, message, now).unwrap();
             assert!(link.poll_action(now).is_none());
         }
         commands.send(Command::Opened(Opened { serial: 1, refused: None })).unwrap();

@@ -265,8 +265,6 @@ fn sample(format: PixelFormat, size: FrameSize, of: &Coefficients, data: &[u8], 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn side() -> OwnSide {

@@ -1,6 +1,6 @@
 //! Frames that refer to others: the decoder and the states that it has.
 
-use common::prediction::Held;
+use common::prediction::{HASH_EVERY, Held};
 use common::units::FrameId;
 use common::wire::states::StatesReport;
 use kernels::motion::{State, StateDecoder, open_state_decoder};
@@ -13,9 +13,6 @@ use picture::vectors::VectorLayout;
 use shell::apart::{self, Patience, Runner};
 use shell::exit::Failure;
 use shell::limited;
-
-/// A report has the hash of the newest state whose number is a multiple of this.
-const HASHED: u32 = 8;
 
 /// The decoder of a stream with prediction.
 pub struct Predicted {
@@ -141,7 +138,7 @@ impl Predicted {
             self.held.on_not_used(id);
             return Ok(Outcome::Shown(out));
         }
-        let hash = id.0.is_multiple_of(HASHED).then(|| out.hash());
+        let hash = id.0.is_multiple_of(HASH_EVERY).then(|| out.hash());
         self.held.on_used(id, gaps, state, hash);
         Ok(Outcome::Picture(out, frame))
     }
@@ -198,25 +195,21 @@ fn ready(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::sync::mpsc;
 
     use common::wire::states::Fate;
     use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder};
     use kernels::{Backend, PictureRef, Target};
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+    use picture::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
     use picture::params::{CodecParams, Profile};
 
     use super::*;
 
     fn params() -> StreamParams {
         StreamParams {
-            size: FrameSize::new(96, 64).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma: Chroma::Grey,
             colour: ColourSpace::JPEG,
             codec: CodecParams { profile: Profile::Predicted(4), ..CodecParams::default() },
+            ..StreamParams::new(FrameSize::new(96, 64).unwrap(), Chroma::Grey)
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use common::config::SenderConfig;
-use common::config::raw::{Network, ReceiverFile, Record, SenderFile, Stats};
+use common::config::raw::{NetworkSection, ReceiverFile, Record, SenderFile, Stats};
 use receiver::cli::Resolved;
 use receiver::latency_limit::LatencyLimit;
 use receiver::own::OwnSide;
@@ -63,7 +63,7 @@ pub(crate) fn of_one_file(file: &SenderFile, sinks: &[String], path: Option<&Pat
     let receiving = ReceiverFile {
         display: file.display.clone(),
         compute: file.compute.clone(),
-        network: Network { rate_max: None, fec: None, controller: None, ..file.network.clone() },
+        network: NetworkSection { rate_max: None, fec: None, controller: None, ..file.network.clone() },
         reach: file.reach.clone(),
         identity: file.identity.clone(),
         peers: file.peers.clone(),

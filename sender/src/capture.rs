@@ -95,8 +95,6 @@ impl Capture {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::sync::mpsc::channel;
 
     use common::units::Timestamp;

@@ -88,10 +88,10 @@ fn speed(config: &SenderConfig, spec: &SourceSpec) -> Result<Check, Failure> {
         (SourceSpec::File { path, .. }, _) if path.as_os_str() != "-" => match source::open(spec, config) {
             Ok(source) => (source.info().size, source.info().frame_rate),
             // Another line says why.
-            Err(_) => asked(spec, config)?,
+            Err(_) => asked(spec, config),
         },
         (_, Some(planned)) => planned,
-        (_, None) => asked(spec, config)?,
+        (_, None) => asked(spec, config),
     };
     let (chroma, colour, codec) = (config.chroma, ColourSpace::JPEG, config.codec);
     let params = StreamParams { size, frame_rate, chroma, colour, codec };

@@ -67,7 +67,6 @@ impl LiveEffects {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use std::sync::mpsc::channel;
 

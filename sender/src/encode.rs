@@ -432,13 +432,11 @@ pub(crate) fn failure(error: &EncodeError) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
     use std::sync::mpsc;
 
     use kernels::{Backend, BackendChoice};
     use picture::effects::Effects;
-    use picture::frame::{Chroma, ColourSpace, FrameRate};
+    use picture::frame::{Chroma, ColourSpace};
     use picture::params::Profile;
 
     use super::*;
@@ -447,11 +445,9 @@ mod tests {
     #[test]
     fn the_processor_predicts_behind_the_frames_of_a_driver_that_never_returns() {
         let params = StreamParams {
-            size: FrameSize::new(96, 80).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma: Chroma::C420,
             colour: ColourSpace::JPEG,
             codec: CodecParams { profile: Profile::Predicted(15), ..CodecParams::default() },
+            ..StreamParams::new(FrameSize::new(96, 80).unwrap(), Chroma::C420)
         };
         let rate = "5M".parse().unwrap();
         let own = OwnSide::new(rate, rate, Effects::default());

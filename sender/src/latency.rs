@@ -9,7 +9,7 @@ use common::latency::{Latency, Return, STAGES, STAGES_THERE, Trips};
 use common::percentiles::Percentiles;
 use common::session::ProtocolViolation;
 use common::units::Timestamp;
-use common::wire::control::{ControlMessage, Role};
+use common::wire::control::{ControlMessage, StreamEnd};
 use receiver::cli::Resolved;
 use receiver::latency_limit::LatencyLimit;
 use receiver::own::OwnSide;
@@ -131,7 +131,12 @@ impl<S: Link, R: Link> Link for TestLink<S, R> {
         self.both.on_disconnected(now);
     }
 
-    fn on_control(&mut self, speaker: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+    fn on_control(
+        &mut self,
+        speaker: StreamEnd,
+        message: ControlMessage,
+        now: Timestamp,
+    ) -> Result<(), ProtocolViolation> {
         match message {
             ControlMessage::Bounced(bounce) => {
                 lock(&self.trips).on_bounce(bounce);
@@ -165,7 +170,7 @@ impl<S: Link, R: Link> Link for TestLink<S, R> {
         self.both.on_stop(now);
     }
 
-    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
+    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
         self.both.poll_control()
     }
 

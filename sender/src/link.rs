@@ -8,7 +8,7 @@ use common::config::Peer;
 use common::session::{ProtocolViolation, SenderEvent, SenderSession};
 use common::stats::{CallState, HEARD_MAX, SenderReport, Stage, StageHistograms, Standing};
 use common::units::{Bitrate, Timestamp};
-use common::wire::control::{ControlMessage, Role};
+use common::wire::control::{ControlMessage, StreamEnd};
 use kernels::BackendInfo;
 use receiver::own::OwnSide;
 use shell::clock;
@@ -274,7 +274,7 @@ impl Link for SenderLink {
         self.given = counters.frames_sent + counters.frames_cut + counters.frames_unwanted;
     }
 
-    fn on_control(&mut self, _: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+    fn on_control(&mut self, _: StreamEnd, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
         self.heard = Some(now);
         self.parts.session.on_control(message, now)
     }
@@ -327,8 +327,8 @@ impl Link for SenderLink {
         self.action = Some(Action::End);
     }
 
-    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
-        self.parts.session.poll_control().map(|message| (Role::Sender, message))
+    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
+        self.parts.session.poll_control().map(|message| (StreamEnd::Sender, message))
     }
 
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {

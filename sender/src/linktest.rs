@@ -41,7 +41,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
             shell::linktest::run(shared, Target::Address(&address))?
         }
     };
-    let (size, frame_rate) = asked(spec, config)?;
+    let (size, frame_rate) = asked(spec, config);
     print!("{}", report(&tested, size, frame_rate));
     if tested.there.usable.as_bps() == 0 {
         return Err(Failure::network(
@@ -135,8 +135,6 @@ fn flag(rate: Bitrate) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::config::Peer;
     use common::percentiles::Percentiles;
     use common::reach::Kind;
@@ -163,7 +161,7 @@ mod tests {
             there: measured,
             back: Some(back),
         };
-        let (size, frame_rate) = (FrameSize::new(1280, 720).unwrap(), FrameRate::new(30, 1).unwrap());
+        let (size, frame_rate) = (FrameSize::USUAL, FrameRate::USUAL);
         let text = report(&tested, size, frame_rate);
         for wanted in [
             "line to Robert, through a port that the router has opened (203.0.113.5:4820)",

@@ -249,7 +249,6 @@ impl Predicting {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use common::prediction::Held;
     use kernels::motion::{StateDecoder, open_state_decoder};
@@ -265,11 +264,9 @@ mod tests {
     fn params() -> StreamParams {
         let codec = CodecParams { profile: Profile::Predicted(15), ..CodecParams::default() };
         StreamParams {
-            size: FrameSize::new(96, 80).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma: Chroma::C420,
             colour: ColourSpace::JPEG,
             codec,
+            ..StreamParams::new(FrameSize::new(96, 80).unwrap(), Chroma::C420)
         }
     }
 

@@ -113,8 +113,6 @@ impl Thinning {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::panic, reason = "tests")]
-
     use super::*;
 
     const INTERVAL: Duration = Duration::from_millis(20);

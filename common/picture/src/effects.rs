@@ -123,7 +123,6 @@ impl std::fmt::Display for Effects {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

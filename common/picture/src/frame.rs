@@ -22,6 +22,8 @@ pub struct InvalidSize {
 impl FrameSize {
     /// Largest width or height, pixels.
     pub const MAX_SIDE: u32 = 16_384;
+    /// 1280x720: where nothing names another.
+    pub const USUAL: Self = Self { width: 1280, height: 720 };
 
     /// Returns a picture's size of `width` x `height` pixels.
     pub const fn new(width: u32, height: u32) -> Result<Self, InvalidSize> {
@@ -78,6 +80,9 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
+    /// 30 a second: where nothing names another.
+    pub const USUAL: Self = Self { numerator: 30, denominator: 1 };
+
     /// Returns `numerator / denominator` frames a second; `None` if either is zero or the rate is above 1000.
     pub const fn new(numerator: u32, denominator: u32) -> Option<Self> {
         if numerator == 0 || denominator == 0 || numerator as u64 > 1000 * denominator as u64 {

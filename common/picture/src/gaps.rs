@@ -64,7 +64,6 @@ impl Gaps {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use crate::coded::{CodedFrame, FrameHeader, StepIndex};

@@ -22,6 +22,14 @@ pub struct StreamParams {
     pub codec: CodecParams,
 }
 
+impl StreamParams {
+    /// Returns the parameters of a stream of [`FrameRate::USUAL`] and BT.709, coded with the defaults.
+    pub fn new(size: FrameSize, chroma: Chroma) -> Self {
+        let (frame_rate, colour) = (FrameRate::USUAL, ColourSpace::BT709_LIMITED);
+        Self { size, frame_rate, chroma, colour, codec: CodecParams::default() }
+    }
+}
+
 /// Parameters by which planes become coefficients and coefficients become bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodecParams {
@@ -111,6 +119,7 @@ pub enum Boundary {
 
 /// Continuation of a plane to the right of and below itself in its square.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Padding {
     /// Zeros (mid grey): the plane is an object in the corner of the square.
     Zero,

@@ -33,20 +33,16 @@ pub const BLOCK_BYTES_MAX: usize = 0x7fff;
 /// Reasons for which bytes are no run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum RunError {
-    /// Shorter than its map.
     #[error("a run is shorter than its map")]
     TooShort,
-    /// The map has bits beyond its blocks.
     #[error("a run's map has bits beyond its blocks")]
     Map,
-    /// The lengths do not add up to its bytes.
     #[error("a run's lengths do not add up to its bytes")]
     Bytes,
-    /// A length that is zero, cut or written long.
     #[error("a run has a length that is zero, cut or written long")]
     Length,
-    /// A list of blocks that is cut, written long or longer than the run.
     #[error("a run's list of blocks is cut, written long or has blocks beyond its last")]
     List,
 }

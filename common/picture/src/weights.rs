@@ -15,6 +15,7 @@ pub enum Orientation {
 
 /// Weights of the subbands, as [`Self::coarser`] has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Weights {
     /// One step for all luma: its least squared error for the bits. The finest three octaves of colour differences are
     /// an eighth of an octave coarser.

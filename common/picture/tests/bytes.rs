@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use picture::coded::{CodedFrame, FrameHeader, StepIndex};
-use picture::container::{self, ContainerReader, ContainerWriter, Entry};
+use picture::container::{self, ContainerReader, ContainerWriter, Entry, FileError};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, Range};
-use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet, Weights};
+use picture::params::{Boundary, CodecParams, Levels, Padding, ParamsError, StreamParams, Wavelet, Weights};
 use picture::pyramid::BlockLayout;
 use picture::run::{Form, Run, RunError, directory_bytes, map_bytes, shortest_size, write_run};
 use proptest::prelude::*;
@@ -16,11 +16,9 @@ fn hex(bytes: &[u8]) -> String {
 
 fn params() -> StreamParams {
     StreamParams {
-        size: FrameSize::new(1_919, 1_079).unwrap(),
         frame_rate: FrameRate::new(30_000, 1_001).unwrap(),
-        chroma: Chroma::C420,
         colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
+        ..StreamParams::new(FrameSize::new(1_919, 1_079).unwrap(), Chroma::C420)
     }
 }
 
@@ -75,20 +73,56 @@ fn golden_container_head() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_says_why() {
+    let good = ContainerWriter::new(&params(), Vec::new()).unwrap().finish(7).unwrap();
+    let refusal = |bytes: &[u8]| ContainerReader::new(bytes).unwrap_err().downcast::<FileError>().unwrap();
+    assert_eq!([0, 3, 20].map(|length| refusal(&good[..length])), [const { FileError::ShorterThanHead }; 3]);
+    assert_eq!(refusal(b"RIFF, or anything else that is no less than 31 bytes"), FileError::OtherKind);
+    let changed = |at: usize, value: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = value;
+        bytes
+    };
+    assert_eq!(refusal(&changed(4, 1)), FileError::Version { found: 1 });
+    assert_eq!(refusal(&changed(31, 3)), FileError::Head);
+    // A siting that there is not, with a check that agrees.
+    let head = &changed(31, 3)[..32];
+    assert_eq!(refusal(&[head, &crc32fast::hash(head).to_le_bytes()].concat()), FileError::UnknownSiting);
+}
+
+#[test]
 fn every_field_of_the_parameters_is_checked() {
     let good = params().to_bytes();
-    for (at, wrong) in [(3, 1), (16, 3), (17, 2), (18, 2), (19, 1), (20, 3), (22, 3), (23, 2), (24, 2)] {
+    let size = params().size;
+    let too_wide = FrameSize::new(size.width() as u32 + (1 << 24), size.height() as u32).unwrap_err();
+    for (at, wrong, error) in [
+        (3, 1, ParamsError::Size(too_wide)),
+        (11, 1, ParamsError::FrameRate),
+        (16, 3, ParamsError::RgbWavelet),
+        (16, 4, ParamsError::Chroma),
+        (17, 2, ParamsError::Matrix),
+        (18, 2, ParamsError::Range),
+        (19, 1, ParamsError::PcwtWavelet),
+        (19, 2, ParamsError::Profile),
+        (19, 161, ParamsError::Profile),
+        (20, 3, ParamsError::Wavelet),
+        (22, 3, ParamsError::Boundary),
+        (23, 2, ParamsError::Padding),
+        (24, 2, ParamsError::Weights),
+    ] {
         let mut bytes = good;
         bytes[at] = wrong;
-        assert!(StreamParams::from_bytes(&bytes).is_err(), "byte {at}");
+        assert_eq!(StreamParams::from_bytes(&bytes), Err(error), "byte {at}");
     }
-    assert!(StreamParams::from_bytes(&good[..24]).is_err() && StreamParams::from_bytes(&[0; 25]).is_err());
+    assert_eq!(StreamParams::from_bytes(&good[..24]), Err(ParamsError::Length));
+    assert!(ParamsError::Length.to_string().ends_with("25 bytes long"));
+    assert!(ParamsError::Profile.to_string().ends_with("129 to 160 quad with prediction"));
 }
 
 #[test]
 fn rgb_is_lossless() {
     let rgb = StreamParams { chroma: Chroma::Rgb, ..params() };
-    assert!(StreamParams::from_bytes(&rgb.to_bytes()).is_err());
+    assert_eq!(StreamParams::from_bytes(&rgb.to_bytes()), Err(ParamsError::RgbWavelet));
     let lossless = StreamParams { codec: CodecParams { wavelet: Wavelet::Cdf53, ..rgb.codec }, ..rgb };
     assert_eq!(StreamParams::from_bytes(&lossless.to_bytes()), Ok(lossless));
     let deep = StreamParams { codec: CodecParams { depth: BitDepth::Ten, ..lossless.codec }, ..lossless };

@@ -149,8 +149,6 @@ pub(crate) fn has_left() -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     /// Longer than anything but a hang takes.

@@ -151,9 +151,9 @@ impl CommonFlags {
     pub fn apply(
         &self,
         compute: &mut raw::Compute,
-        network: &mut raw::Network,
+        network: &mut raw::NetworkSection,
         identity: &mut raw::Identity,
-        peers: &mut Vec<raw::Peer>,
+        peers: &mut Vec<raw::PeerSection>,
         stats: &mut raw::Stats,
         record: &mut raw::Record,
     ) -> Result<(), Failure> {
@@ -180,7 +180,8 @@ impl CommonFlags {
         }
         if !self.peer.is_empty() {
             let named = |text: &String| peers.iter().find(|peer| peer.name.as_ref() == Some(text)).cloned();
-            let of_key = |text: &String| raw::Peer { public_key: Some(text.clone()), ..raw::Peer::default() };
+            let of_key =
+                |text: &String| raw::PeerSection { public_key: Some(text.clone()), ..raw::PeerSection::default() };
             *peers = self.peer.iter().map(|text| named(text).unwrap_or_else(|| of_key(text))).collect();
             // Whoever was introduced is called by its name, unless an address is given.
             if self.to.is_none() && self.listen.is_none() && peers.iter().any(|peer| peer.addresses.is_some()) {
@@ -196,10 +197,10 @@ impl CommonFlags {
 pub fn call(
     flags: &CommonFlags,
     name: Option<&str>,
-    network: &mut raw::Network,
-    peers: &mut Vec<raw::Peer>,
+    network: &mut raw::NetworkSection,
+    peers: &mut Vec<raw::PeerSection>,
 ) -> Result<(), Failure> {
-    let is_named = |peer: &raw::Peer, name: &str| {
+    let is_named = |peer: &raw::PeerSection, name: &str| {
         peer.name.as_deref() == Some(name) || peer.public_key.as_deref().is_some_and(|key| is_same_key(key, name))
     };
     let names = || peers.iter().filter_map(|peer| peer.name.as_deref()).collect::<Vec<_>>().join(", ");
@@ -244,25 +245,26 @@ pub fn print_identity(shared: &SharedConfig) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
-    fn peer(name: &str, more: raw::Peer) -> raw::Peer {
-        raw::Peer { name: Some(name.to_owned()), public_key: Some(format!("key of {name}")), ..more }
+    fn peer(name: &str, more: raw::PeerSection) -> raw::PeerSection {
+        raw::PeerSection { name: Some(name.to_owned()), public_key: Some(format!("key of {name}")), ..more }
     }
 
-    fn introduced(name: &str) -> raw::Peer {
-        peer(name, raw::Peer { addresses: Some(vec!["203.0.113.5:1".to_owned()]), ..raw::Peer::default() })
+    fn introduced(name: &str) -> raw::PeerSection {
+        peer(
+            name,
+            raw::PeerSection { addresses: Some(vec!["203.0.113.5:1".to_owned()]), ..raw::PeerSection::default() },
+        )
     }
 
     /// The one who is called, and the way.
     fn called(
         name: Option<&str>,
-        peers: &[raw::Peer],
+        peers: &[raw::PeerSection],
         mode: Option<&str>,
     ) -> Result<(Vec<String>, Option<String>), Failure> {
-        let mut network = raw::Network { mode: mode.map(str::to_owned), ..raw::Network::default() };
+        let mut network = raw::NetworkSection { mode: mode.map(str::to_owned), ..raw::NetworkSection::default() };
         let mut peers = peers.to_vec();
         call(&CommonFlags::default(), name, &mut network, &mut peers)?;
         assert_eq!(network.share_port, Some(true));
@@ -271,7 +273,7 @@ mod tests {
 
     #[test]
     fn whoever_is_named_is_called_and_the_only_one_without_a_name() {
-        let (ana, bob) = (introduced("ana"), peer("bob", raw::Peer::default()));
+        let (ana, bob) = (introduced("ana"), peer("bob", raw::PeerSection::default()));
         let meets = |name: &str| Ok((vec![name.to_owned()], Some("meet".to_owned())));
         assert_eq!(called(None, std::slice::from_ref(&ana), None), meets("ana"));
         let both = [ana, bob.clone()];

@@ -180,8 +180,6 @@ fn ask(path: &Path, wish: &str) -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn settings() -> Vec<Setting> {

@@ -32,8 +32,6 @@ pub fn watch(program: &'static str, shared: &SharedConfig) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::time::Duration;
 
     use super::*;

@@ -24,6 +24,7 @@ const FILE_NAME: &str = "identity.pem";
 /// Errors of an identity. All end a daemon with exit code 4.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum IdentityError {
     /// There is no file yet.
     #[error("there is no identity at {0}; run `{program} identity` to make one", program = program())]
@@ -43,12 +44,7 @@ pub enum IdentityError {
     Exposed(PathBuf),
     /// Not an Ed25519 private key, or its public part belongs to another private key.
     #[error("the identity file {path} is not a valid Ed25519 private key ({why}); move it away and run `{program} identity` to make a new one", program = program())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// Fault of the file.
-        why: String,
-    },
+    Invalid { path: PathBuf, why: String },
     /// No place for the file.
     #[error(
         "there is no place for the identity: neither STATE_DIRECTORY, XDG_STATE_HOME nor HOME is set; use --identity FILE"
@@ -200,7 +196,6 @@ fn program() -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn directory() -> tempdir::TempDir {

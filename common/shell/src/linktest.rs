@@ -67,7 +67,7 @@ async fn answer_until_turn(probing: &Probing, busy: &AtomicBool, end: Timestamp)
         }
         // A tester that has gone quiet gets no answers, so looking for a call may wait for its next datagram or this.
         match tokio::time::timeout(Duration::from_millis(100), probing.receive()).await {
-            Ok(Ok(datagram)) if TestDatagram::from_bytes(&datagram) == Ok(TestDatagram::Turn) => return true,
+            Ok(Ok(datagram)) if TestDatagram::from_bytes(&datagram) == Some(TestDatagram::Turn) => return true,
             Ok(Ok(datagram)) => {
                 if let Some(answer) = answerer.on_datagram(&datagram, clock::now()) {
                     probing.send(answer);

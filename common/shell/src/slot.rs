@@ -210,7 +210,6 @@ impl<T> Slot<T> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     /// Longer than anything but a hang takes.

@@ -49,7 +49,6 @@ fn unknown_key(message: &str) -> Option<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

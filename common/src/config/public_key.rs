@@ -121,8 +121,6 @@ impl fmt::Debug for PublicKey {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use curve25519_dalek::constants::{ED25519_BASEPOINT_POINT, EIGHT_TORSION};
 
     use super::*;

@@ -15,14 +15,14 @@ pub struct SenderFile {
     /// `[compute]`
     pub compute: Compute,
     /// `[network]`
-    pub network: Network,
+    pub network: NetworkSection,
     /// `[reach]`
     pub reach: Reach,
     /// `[identity]`
     pub identity: Identity,
     /// `[[peer]]`
     #[serde(rename = "peer")]
-    pub peers: Vec<Peer>,
+    pub peers: Vec<PeerSection>,
     /// `[stats]`
     pub stats: Stats,
     /// `[display]`: of a call in both directions.
@@ -42,14 +42,14 @@ pub struct ReceiverFile {
     /// `[compute]`
     pub compute: Compute,
     /// `[network]`
-    pub network: Network,
+    pub network: NetworkSection,
     /// `[reach]`
     pub reach: Reach,
     /// `[identity]`
     pub identity: Identity,
     /// `[[peer]]`
     #[serde(rename = "peer")]
-    pub peers: Vec<Peer>,
+    pub peers: Vec<PeerSection>,
     /// `[stats]`
     pub stats: Stats,
     /// `[record]`
@@ -62,7 +62,7 @@ pub struct ReceiverFile {
 pub struct PeersFile {
     /// `[[peer]]`
     #[serde(rename = "peer")]
-    pub peers: Vec<Peer>,
+    pub peers: Vec<PeerSection>,
 }
 
 /// `[video]`: where pictures come from (sender).
@@ -128,7 +128,7 @@ pub struct Compute {
 /// `[network]`: the one connection to the other side.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Network {
+pub struct NetworkSection {
     /// `dial` (connect to `address`), `listen` (wait at `address`) or `meet` (find the first peer that was introduced,
     /// or the first one, wherever it is). Default: the sender dials, the receiver listens.
     pub mode: Option<String>,
@@ -191,7 +191,7 @@ pub struct Identity {
 /// `[[peer]]`: a machine that may connect. No other can.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Peer {
+pub struct PeerSection {
     /// Name used in messages. Default: the start of the key.
     pub name: Option<String>,
     /// The line that `identity` prints on that machine. Required.

@@ -113,10 +113,10 @@ pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, Conf
 
 fn shared(
     compute: &raw::Compute,
-    network: &raw::Network,
+    network: &raw::NetworkSection,
     reach: &raw::Reach,
     identity: &raw::Identity,
-    peers: &[raw::Peer],
+    peers: &[raw::PeerSection],
     stats: &raw::Stats,
     dials_by_default: bool,
 ) -> Result<SharedConfig, ConfigError> {
@@ -172,9 +172,9 @@ fn path(text: &Option<String>) -> Option<PathBuf> {
 }
 
 fn link_mode(
-    network: &raw::Network,
+    network: &raw::NetworkSection,
     reach: &raw::Reach,
-    peers: &[raw::Peer],
+    peers: &[raw::PeerSection],
     dials_by_default: bool,
 ) -> Result<LinkMode, ConfigError> {
     let (dial, listen, meet) = (("dial", Mode::Dial), ("listen", Mode::Listen), ("meet", Mode::Meet));
@@ -248,7 +248,7 @@ pub fn candidate_of(address: SocketAddr) -> Option<Candidate> {
 
 /// Returns the way to find a peer: where it was found when it was introduced, or its address. Without any it may call
 /// from anywhere.
-fn meeting(raw: &raw::Peer, reach: &raw::Reach) -> Result<LinkMode, ConfigError> {
+fn meeting(raw: &raw::PeerSection, reach: &raw::Reach) -> Result<LinkMode, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
     let candidate = |text: &String| {
         text.parse().ok().and_then(candidate_of).ok_or_else(|| {
@@ -361,7 +361,7 @@ fn metrics(address: &str) -> Result<SocketAddr, ConfigError> {
     })
 }
 
-fn peer(raw: &raw::Peer) -> Result<Peer, ConfigError> {
+fn peer(raw: &raw::PeerSection) -> Result<Peer, ConfigError> {
     let text = raw.public_key.as_deref().unwrap_or_default();
     let key: PublicKey = checked("peer.public_key", text.parse())?;
     Ok(Peer { name: raw.name.clone().unwrap_or_else(|| key.start()), key })

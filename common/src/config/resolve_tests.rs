@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use super::super::{parse_receiver, parse_sender};
 use super::*;
 

@@ -118,11 +118,11 @@ impl Tester {
     /// Takes a datagram; any other than an answer changes nothing.
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) {
         match TestDatagram::from_bytes(datagram) {
-            Ok(TestDatagram::Pong { number, sent, .. }) => {
+            Some(TestDatagram::Pong { number, sent, .. }) => {
                 let loaded = matches!(self.stage, TestStage::Sending(Load { purpose: LoadPurpose::Hold(_), .. }));
                 self.pings.on_pong(number, sent, now, loaded);
             }
-            Ok(TestDatagram::Tell { train, arrived }) if train == self.train => {
+            Some(TestDatagram::Tell { train, arrived }) if train == self.train => {
                 if let TestStage::Asking { load, .. } = self.stage {
                     self.on_arrived(load, arrived, now);
                 }

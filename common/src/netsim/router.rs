@@ -209,8 +209,6 @@ impl SimulatedFirewall {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn address(text: &str) -> SocketAddr {

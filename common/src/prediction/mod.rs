@@ -24,6 +24,8 @@ pub use references::{PredictionCounters, REPLAYS_MAX, References, SentFrame, Sta
 
 use picture::frame::FrameRate;
 
+/// A report has the hash of the newest state whose number is a multiple of this.
+pub const HASH_EVERY: u32 = 8;
 /// Age of the oldest state that is kept, seconds.
 const STATES_SECONDS: f64 = 0.5;
 

@@ -2,7 +2,7 @@
 
 use picture::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{CodecParams, StreamParams};
+use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 use super::recovery::KEPT_BYTES_MAX;
@@ -19,11 +19,9 @@ const MAX_DATAGRAM: usize = 1_200;
 
 fn params() -> StreamParams {
     StreamParams {
-        size: FrameSize::new(640, 360).unwrap(),
         frame_rate: FrameRate::new(50, 1).unwrap(),
-        chroma: Chroma::C420,
         colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
+        ..StreamParams::new(FrameSize::new(640, 360).unwrap(), Chroma::C420)
     }
 }
 

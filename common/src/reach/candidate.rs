@@ -7,6 +7,7 @@ pub const ADDRESSES_MAX: usize = 8;
 
 /// Kinds of addresses, by their source. The order is that of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Kind {
     /// An IPv6 address of the machine: no router translates it.
     Ipv6,

@@ -143,6 +143,7 @@ enum Source {
 
 /// Source of news of the other machine's place. Each newer one of the same takes the place of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum News {
     /// A note at a mailbox server.
     Note,

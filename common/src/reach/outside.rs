@@ -19,6 +19,7 @@ pub struct Outside {
 
 /// Answer of relays that are asked for a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Place {
     /// None is named.
     NotNamed,
@@ -41,6 +42,7 @@ pub struct Opened {
 
 /// Answer of a router that is asked to open a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Port {
     /// It is not asked.
     NotAsked,
@@ -52,6 +54,7 @@ pub enum Port {
 
 /// Obstacle between a machine and the outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Router {
     /// Not known: no server has answered.
     Silent,
@@ -67,6 +70,7 @@ pub enum Router {
 
 /// Reach of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ipv6 {
     /// This machine has no such address.
     Absent,

@@ -34,7 +34,7 @@ pub use receiver::{ArrivedFrame, ReceiverCounters, ReceiverEvent, ReceiverOption
 pub use sender::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent, SenderSession};
 
 use crate::wire::PROTOCOL_VERSION;
-use crate::wire::control::{ControlMessage, Role};
+use crate::wire::control::{ControlMessage, StreamEnd};
 
 /// The peer broke the protocol, or wants what this end does not give; the text is a sentence about it. The session has
 /// queued a Bye that says so; send it, then close the connection.
@@ -49,12 +49,12 @@ impl ProtocolViolation {
     }
 }
 
-fn hello(role: Role) -> ControlMessage {
+fn hello(role: StreamEnd) -> ControlMessage {
     ControlMessage::Hello { version: PROTOCOL_VERSION, role }
 }
 
 /// Returns an error, as a sentence for both ends, unless the peer is `expected` and speaks our version.
-fn check_hello(version: u16, role: Role, expected: Role) -> Result<(), String> {
+fn check_hello(version: u16, role: StreamEnd, expected: StreamEnd) -> Result<(), String> {
     if version != PROTOCOL_VERSION {
         return Err(format!(
             "protocol versions {version} and {PROTOCOL_VERSION} do not understand each other: update the older program"
@@ -62,8 +62,8 @@ fn check_hello(version: u16, role: Role, expected: Role) -> Result<(), String> {
     }
     if role != expected {
         return Err(match role {
-            Role::Sender => "both ends are senders: one must be a receiver".to_owned(),
-            Role::Receiver => "both ends are receivers: one must be a sender".to_owned(),
+            StreamEnd::Sender => "both ends are senders: one must be a receiver".to_owned(),
+            StreamEnd::Receiver => "both ends are receivers: one must be a sender".to_owned(),
         });
     }
     Ok(())

@@ -89,6 +89,7 @@ pub enum Reason {
 /// A kind of [`Reason`], by which they are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "those of `Reason`")]
+#[non_exhaustive]
 pub enum Cause {
     CutByDelay,
     CutByCollapse,

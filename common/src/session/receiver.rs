@@ -19,7 +19,7 @@ use crate::allowance::Allowance;
 use crate::clock::ClockOffset;
 use crate::reassemble::DatagramOutcome;
 use crate::units::Timestamp;
-use crate::wire::control::{ByeReason, ControlMessage, Role, SourceState};
+use crate::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
 use crate::wire::states::{Fate, StatesReport};
 
 /// Number and interval of the first pings, which are fast so that the clocks are known before the first frame.
@@ -102,7 +102,7 @@ impl ReceiverSession {
     pub fn on_connected(&mut self, now: Timestamp) {
         self.on_disconnected(now);
         self.welcomes = welcomes_allowed(now);
-        self.control.push(hello(Role::Receiver));
+        self.control.push(hello(StreamEnd::Receiver));
         self.phase = ReceiverPhase::Greeting;
     }
 
@@ -127,7 +127,7 @@ impl ReceiverSession {
             (ReceiverPhase::Disconnected | ReceiverPhase::Over, _) => {}
             (_, ControlMessage::Bye { reason }) => self.on_bye(reason, now),
             (ReceiverPhase::Greeting, ControlMessage::Hello { version, role }) => {
-                check_hello(version, role, Role::Sender).or_else(|text| self.violation(text))?;
+                check_hello(version, role, StreamEnd::Sender).or_else(|text| self.violation(text))?;
                 self.phase = ReceiverPhase::AwaitingWelcome;
                 self.ping(now);
             }

@@ -25,7 +25,7 @@ use crate::allowance::Allowance;
 use crate::packetise::{Packet, packetise, packetise_predicted};
 use crate::protection::{PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
-use crate::wire::control::{ByeReason, ControlMessage, Role, SourceState};
+use crate::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
 use crate::wire::feedback::FeedbackHeader;
 use crate::wire::media::MediaHeader;
 use crate::wire::states::{StatesReport, is_states};
@@ -193,7 +193,7 @@ impl SenderSession {
             self.phase = SenderPhase::Greeting;
             self.pings = pings_allowed(now);
             self.restarts = restarts_allowed(now);
-            self.control.push(hello(Role::Sender));
+            self.control.push(hello(StreamEnd::Sender));
         }
     }
 
@@ -259,7 +259,7 @@ impl SenderSession {
             (SenderPhase::Disconnected | SenderPhase::Over, _) => {}
             (_, ControlMessage::Bye { reason }) => self.on_bye(reason),
             (SenderPhase::Greeting, ControlMessage::Hello { version, role }) => {
-                check_hello(version, role, Role::Receiver).or_else(|text| self.violation(text))?;
+                check_hello(version, role, StreamEnd::Receiver).or_else(|text| self.violation(text))?;
                 self.welcome();
             }
             (SenderPhase::Preparing, ControlMessage::Ready) => {

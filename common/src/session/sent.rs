@@ -143,7 +143,6 @@ pub(super) fn round_trip(header: &FeedbackHeader, newest: &Arrival, now: Timesta
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use bincode::config::{Configuration, Limit};
 use bincode::{Decode, Encode};
-use picture::params::{PARAMS_BYTES, StreamParams, Wavelet};
+use picture::params::{PARAMS_BYTES, ParamsError, StreamParams, Wavelet};
 
-use super::{DecodeError, MESSAGE_BYTES_MAX};
+use super::MESSAGE_BYTES_MAX;
 use crate::latency::OneWay;
 use crate::units::{FrameId, Timestamp};
 
@@ -24,7 +24,7 @@ const RECEIVER_BIT: u32 = 1 << 31;
 
 /// End of the video that a peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum StreamEnd {
     /// Sends video.
     Sender,
     /// Receives video.
@@ -33,13 +33,14 @@ pub enum Role {
 
 /// A message of one end to the other besides video.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ControlMessage {
     /// First message of both ends.
     Hello {
         /// [`super::PROTOCOL_VERSION`] of the speaker.
         version: u16,
         /// End that the speaker is.
-        role: Role,
+        role: StreamEnd,
     },
     /// Sender to receiver after both Hellos: a stream begins (again).
     Welcome {
@@ -107,6 +108,7 @@ impl SourceState {
 
 /// Reasons for which a peer leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ByeReason {
     /// The video has ended: both ends are done.
     Finished {
@@ -121,8 +123,29 @@ pub enum ByeReason {
     ReplacedByNewer,
 }
 
+/// Reasons for which bytes are no control message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum ControlError {
+    #[error("a control message of {0} bytes: at most {MESSAGE_BYTES_MAX} are allowed")]
+    MessageTooLong(usize),
+    #[error("a control message is none of those known")]
+    UnknownMessage,
+    #[error("a control message is longer than its content")]
+    BytesBehind,
+    #[error(transparent)]
+    Params(#[from] ParamsError),
+    #[error("a live stream is coded with the CDF 9/7")]
+    NotLive,
+    #[error("the reason of a goodbye is longer than {REASON_BYTES_MAX} bytes")]
+    ReasonTooLong,
+    #[error("a source has no such state")]
+    UnknownSourceState,
+}
+
 /// Appends `message` of a `speaker` with its length prefix to `out`.
-pub fn encode(message: &ControlMessage, speaker: Role, out: &mut Vec<u8>) {
+pub fn encode(message: &ControlMessage, speaker: StreamEnd, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + PREFIX_BYTES, 0);
     // Cannot fail: the writer is a vector, and no message holds anything that bincode refuses.
@@ -131,7 +154,7 @@ pub fn encode(message: &ControlMessage, speaker: Role, out: &mut Vec<u8>) {
         return;
     }
     let len = (out.len() - start - PREFIX_BYTES) as u32;
-    let tag = if speaker == Role::Receiver { RECEIVER_BIT } else { 0 };
+    let tag = if speaker == StreamEnd::Receiver { RECEIVER_BIT } else { 0 };
     out[start..start + PREFIX_BYTES].copy_from_slice(&(len | tag).to_le_bytes());
 }
 
@@ -150,13 +173,13 @@ impl ControlReader {
     /// Returns the next whole message and the end that says it; `None`: more bytes are needed. After an error the
     /// stream is of no use.
     #[expect(clippy::should_implement_trait, reason = "fallible, and the end is not the end for ever")]
-    pub fn next(&mut self) -> Result<Option<(Role, ControlMessage)>, DecodeError> {
+    pub fn next(&mut self) -> Result<Option<(StreamEnd, ControlMessage)>, ControlError> {
         let Some((prefix, rest)) = self.buffer.split_first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
         let prefix = u32::from_le_bytes(*prefix);
-        let speaker = if prefix & RECEIVER_BIT == 0 { Role::Sender } else { Role::Receiver };
+        let speaker = if prefix & RECEIVER_BIT == 0 { StreamEnd::Sender } else { StreamEnd::Receiver };
         let len = (prefix & !RECEIVER_BIT) as usize;
         if len > MESSAGE_BYTES_MAX {
-            return Err(DecodeError::MessageTooLong(len));
+            return Err(ControlError::MessageTooLong(len));
         }
         let Some(bytes) = rest.get(..len) else { return Ok(None) };
         let message = decode(bytes)?;
@@ -168,11 +191,11 @@ impl ControlReader {
 const CONFIG: Configuration<bincode::config::LittleEndian, bincode::config::Varint, Limit<MESSAGE_BYTES_MAX>> =
     bincode::config::standard().with_limit::<MESSAGE_BYTES_MAX>();
 
-fn decode(bytes: &[u8]) -> Result<ControlMessage, DecodeError> {
-    let (wire, used) = bincode::decode_from_slice::<Wire, _>(bytes, CONFIG)
-        .map_err(|_| DecodeError::Malformed("a control message is none of those known"))?;
+fn decode(bytes: &[u8]) -> Result<ControlMessage, ControlError> {
+    let (wire, used) =
+        bincode::decode_from_slice::<Wire, _>(bytes, CONFIG).map_err(|_| ControlError::UnknownMessage)?;
     if used != bytes.len() {
-        return Err(DecodeError::Malformed("a control message is longer than its content"));
+        return Err(ControlError::BytesBehind);
     }
     wire.try_into()
 }
@@ -198,7 +221,7 @@ impl From<&ControlMessage> for Wire {
     fn from(message: &ControlMessage) -> Self {
         match message {
             ControlMessage::Hello { version, role } => {
-                Self::Hello { version: *version, is_sender: *role == Role::Sender }
+                Self::Hello { version: *version, is_sender: *role == StreamEnd::Sender }
             }
             ControlMessage::Welcome { params, start_frame } => {
                 Self::Welcome { params: params.to_bytes(), start_frame: start_frame.0 }
@@ -229,18 +252,18 @@ impl From<&ControlMessage> for Wire {
 }
 
 impl TryFrom<Wire> for ControlMessage {
-    type Error = DecodeError;
+    type Error = ControlError;
 
-    fn try_from(wire: Wire) -> Result<Self, DecodeError> {
+    fn try_from(wire: Wire) -> Result<Self, ControlError> {
         let bye = |reason| Self::Bye { reason };
         Ok(match wire {
             Wire::Hello { version, is_sender } => {
-                Self::Hello { version, role: if is_sender { Role::Sender } else { Role::Receiver } }
+                Self::Hello { version, role: if is_sender { StreamEnd::Sender } else { StreamEnd::Receiver } }
             }
             Wire::Welcome { params, start_frame } => {
                 let params = StreamParams::from_bytes(&params)?;
                 if params.codec.wavelet != Wavelet::Cdf97 {
-                    return Err(DecodeError::Malformed("a live stream is coded with the CDF 9/7"));
+                    return Err(ControlError::NotLive);
                 }
                 Self::Welcome { params, start_frame: FrameId(start_frame) }
             }
@@ -255,13 +278,13 @@ impl TryFrom<Wire> for ControlMessage {
             Wire::Finished { last_frame } => bye(ByeReason::Finished { last_frame: last_frame.map(FrameId) }),
             Wire::Stopping => bye(ByeReason::Stopping),
             Wire::Protocol { reason } if reason.len() > REASON_BYTES_MAX => {
-                return Err(DecodeError::Malformed("the reason of a goodbye is longer than 200 bytes"));
+                return Err(ControlError::ReasonTooLong);
             }
             Wire::Protocol { reason } => bye(ByeReason::Protocol(reason)),
             Wire::ReplacedByNewer => bye(ByeReason::ReplacedByNewer),
             Wire::Source { state } => {
                 let known = SourceState::ALL.get(usize::from(state));
-                Self::Source { state: *known.ok_or(DecodeError::Malformed("a source has no such state"))? }
+                Self::Source { state: *known.ok_or(ControlError::UnknownSourceState)? }
             }
             Wire::Stalled { total_us } => Self::Stalled { total: Duration::from_micros(total_us) },
             Wire::Bounced { times_us } => {

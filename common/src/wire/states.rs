@@ -157,7 +157,7 @@ fn pop_number(bytes: &mut &[u8]) -> Result<u32, PacketError> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::single_range_in_vec_init, reason = "tests")]
+#[allow(clippy::single_range_in_vec_init, reason = "tests")]
 mod tests {
     use proptest::prelude::*;
 

@@ -12,7 +12,7 @@ use common::wire::control::ControlMessage;
 use common::wire::media::MediaHeader;
 use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{CodecParams, StreamParams};
+use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::run::coded_size;
 
@@ -35,11 +35,9 @@ const MAX_DATAGRAM: usize = 1_200;
 
 fn params(frames_a_second: u32) -> StreamParams {
     StreamParams {
-        size: FrameSize::new(1280, 720).unwrap(),
         frame_rate: FrameRate::new(frames_a_second, 1).unwrap(),
-        chroma: Chroma::C420,
         colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
+        ..StreamParams::new(FrameSize::new(1280, 720).unwrap(), Chroma::C420)
     }
 }
 

@@ -16,8 +16,8 @@ use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::FEEDBACK_BYTES_MAX;
 use common::wire::control::ControlMessage;
 use picture::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{CodecParams, StreamParams};
+use picture::frame::{Chroma, ColourSpace, FrameSize};
+use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::run::coded_size;
 
@@ -38,13 +38,7 @@ pub(crate) const fn t(us: u64) -> Timestamp {
 
 /// Returns a small stream: 30 frames a second of 200x120, 4:2:0.
 pub(crate) fn params() -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(200, 120).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma: Chroma::C420,
-        colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
-    }
+    StreamParams { colour: ColourSpace::JPEG, ..StreamParams::new(FrameSize::new(200, 120).unwrap(), Chroma::C420) }
 }
 
 /// Returns a frame of almost `bytes` coded bytes; some blocks are empty, some larger than a datagram.

@@ -16,8 +16,8 @@ use kernels::transform::{Filter, TransformParams};
 use kernels::wavelet::{Element, Wavelet};
 use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder, open_transform};
 use picture::coded::ReceivedFrame;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
+use picture::params::{Boundary, Levels, Padding, StreamParams};
 use picture::run::coded_size;
 
 fn main() -> Result<()> {
@@ -62,13 +62,7 @@ fn transform(path: &str, side: u32, runs: usize) -> Result<()> {
 
 /// Codes a picture within `bytes`, again and again, as the encoder of a stream does, or decodes it.
 fn codec(picture: &Picture, bytes: usize, encodes: bool, runs: usize) -> Result<()> {
-    let params = StreamParams {
-        size: picture.size(),
-        frame_rate: FrameRate::new(30, 1).context("frame rate")?,
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    };
+    let params = StreamParams::new(picture.size(), Chroma::C420);
     let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
     let mut decoder = open_decoder(&params, BackendChoice::Cpu, None)?;
     let target = Target::Bytes(bytes);

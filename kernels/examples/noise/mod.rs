@@ -1,7 +1,17 @@
 //! Random numbers and pictures of the fuzz loops.
+#![allow(dead_code, reason = "each user needs a part")]
 
 use kernels::Picture;
 use picture::frame::BitDepth;
+
+/// Small sizes, of which many are decoded in a second, and larger ones with whole, cut and odd blocks of all kinds.
+pub(crate) const SIZES: [(u32, u32); 7] = [(1, 1), (7, 12), (16, 16), (32, 32), (33, 65), (97, 70), (200, 120)];
+/// Number of small ones among [`SIZES`].
+const SMALL: usize = 4;
+/// One frame in so many is of one of the larger sizes.
+const LARGER_EVERY: usize = 256;
+/// One picture in so many is coded anew; others are the last one with other changes.
+pub(crate) const CODED_EVERY: usize = 32;
 
 /// Knuth's linear congruential generator.
 pub(crate) struct Random(pub(crate) u64);
@@ -11,6 +21,12 @@ impl Random {
     pub(crate) fn next(&mut self, below: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 32) as usize) % below.max(1)
+    }
+
+    /// Returns the place of one of [`SIZES`].
+    pub(crate) fn size(&mut self) -> usize {
+        let sizes = if self.next(LARGER_EVERY) == 0 { SMALL..SIZES.len() } else { 0..SMALL };
+        sizes.start + self.next(sizes.len())
     }
 
     /// Slopes and noise.

@@ -60,7 +60,6 @@ fn residual(filter: &Filter, boundary: Boundary, n: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use std::sync::Arc;
 
     use super::*;

@@ -148,8 +148,6 @@ fn convert_row_body(coefficients: &Coefficients, row: DisplayRow<'_>, out: &mut 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::{Chroma, FrameSize};
 
     use super::*;

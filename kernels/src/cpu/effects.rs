@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::colour;
 use super::simd::multiversion;
-use super::transform::input::PictureRows;
 use super::transform::pyramid::{Order, PlaneTransform, extent, padded_pitch};
+use super::transform::row_source::PictureRows;
 use crate::reference::check_picture;
 use crate::reference::effects::{
     DIFFERENCE_MOST, FRACTION_BITS, REACH, StillRule, Treatment, byte, planar, pyramid, treats,

@@ -96,8 +96,6 @@ impl Plane {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn size(width: u32, height: u32) -> FrameSize {

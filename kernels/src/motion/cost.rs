@@ -124,8 +124,6 @@ fn cost(of_4096: u32) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::FrameSize;
 
     use super::super::slice::encode;

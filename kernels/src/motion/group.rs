@@ -523,11 +523,9 @@ fn large(coder: &mut impl Coder, number: u32) -> Result<u32, Damaged> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::coded::{FrameHeader, StepIndex};
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-    use picture::params::CodecParams;
+    use picture::frame::{Chroma, FrameSize};
+
     use proptest::prelude::*;
 
     use super::*;
@@ -536,13 +534,7 @@ mod tests {
     const HEADER: FrameHeader = FrameHeader { step: StepIndex::ONE, fine_blocks: 0 };
 
     fn params((width, height): (u32, u32), chroma: Chroma) -> StreamParams {
-        StreamParams {
-            size: FrameSize::new(width, height).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma,
-            colour: ColourSpace::BT709_LIMITED,
-            codec: CodecParams::default(),
-        }
+        StreamParams::new(FrameSize::new(width, height).unwrap(), chroma)
     }
 
     /// Returns a frame of blocks alone: one in `full` of 256 is not zero, and neither is one in `dense` of 256 of its

@@ -26,8 +26,6 @@ pub(crate) use slice::tests::any_field;
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::{Chroma, FrameSize};
     use picture::pyramid::Rect;
 

@@ -59,23 +59,17 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::collections::{HashSet, VecDeque};
 
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-    use picture::params::CodecParams;
+    use picture::frame::{Chroma, ColourSpace, FrameSize};
 
     use super::*;
 
     #[test]
     fn the_memory_of_states_is_that_of_the_start() {
         let params = StreamParams {
-            size: FrameSize::new(30, 20).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma: Chroma::C420,
             colour: ColourSpace::JPEG,
-            codec: CodecParams::default(),
+            ..StreamParams::new(FrameSize::new(30, 20).unwrap(), Chroma::C420)
         };
         let mut pool = Pool::new(&params, 4);
         let at = |picture: &Picture| picture.data().as_ptr();

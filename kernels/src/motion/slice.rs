@@ -223,8 +223,6 @@ fn component(bits: &mut impl Bits, axis: usize, value: i32, may_be_zero: bool) -
 
 #[cfg(test)]
 pub(crate) mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::FrameSize;
     use proptest::prelude::*;
 

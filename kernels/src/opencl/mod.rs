@@ -19,6 +19,7 @@ use picture::pyramid::BlockLayout;
 pub use self::device::devices;
 pub(crate) use self::device::found::settings_in_use;
 pub use self::device::hang::on_hang;
+use self::device::memory::open_on;
 pub use self::device::timeline::{DeviceStage, Interval, Timeline};
 pub use self::lab::flow::{Flow, PipelineParams};
 use self::lab::measure::OpenClMeasure;
@@ -32,12 +33,12 @@ use self::motion::decoder::OpenClPredictedDecoder;
 use self::motion::encoder::OpenClPredictedEncoder;
 use self::pcwt::decoder::OpenClPcwtDecoder;
 use self::pcwt::encoder::OpenClPcwtEncoder;
-pub use self::quad::decoder::OpenClDecoder;
+use self::quad::decoder::OpenClDecoder;
 pub use self::quad::encoder::OpenClEncoder;
 use self::transform::planes::OpenClPlanes;
 pub(crate) use self::transform::programs::transform_texts;
 use self::transform::whole;
-pub use self::transform::whole::OpenClTransform;
+use self::transform::whole::OpenClTransform;
 use crate::measure::{Measure, Scene};
 use crate::motion::predictor::{AloneEncoder, DeviceDecoder};
 use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
@@ -51,8 +52,8 @@ pub(crate) fn open_encoder(
     reason: String,
 ) -> Result<Box<dyn Encoder>, OpenError> {
     Ok(match params.codec.wavelet {
-        Wavelet::Cdf97 => Box::new(OpenClEncoder::open(params, device, reason)?),
-        Wavelet::Cdf53 => Box::new(OpenClLosslessEncoder::open(params, device, reason)?),
+        Wavelet::Cdf97 => Box::new(OpenClEncoder::open(params, device, &reason)?),
+        Wavelet::Cdf53 => Box::new(open_on(device, |device| OpenClLosslessEncoder::new(device, params, &reason))?),
     })
 }
 
@@ -63,9 +64,12 @@ pub(crate) fn open_decoder(
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn Decoder>, OpenError> {
-    Ok(match params.codec.wavelet {
-        Wavelet::Cdf97 => Box::new(OpenClDecoder::open_for(params, layout, device, reason)?),
-        Wavelet::Cdf53 => Box::new(OpenClLosslessDecoder::open(params, layout, device, reason)?),
+    open_on(device, |device| {
+        let layout = layout.clone();
+        Ok(match params.codec.wavelet {
+            Wavelet::Cdf97 => Box::new(OpenClDecoder::new(device, params, layout, &reason)?) as Box<dyn Decoder>,
+            Wavelet::Cdf53 => Box::new(OpenClLosslessDecoder::new(device, params, layout, &reason)?),
+        })
     })
 }
 
@@ -76,7 +80,7 @@ pub(crate) fn open_predicted_decoder(
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn DeviceDecoder>, OpenError> {
-    Ok(Box::new(OpenClPredictedDecoder::open(params, states, device, reason)?))
+    Ok(Box::new(open_on(device, |device| OpenClPredictedDecoder::new(device, params, states, &reason))?))
 }
 
 /// Opens the same with the encoder of its states.
@@ -86,7 +90,7 @@ pub(crate) fn open_predicted_encoder(
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn DeviceDecoder>, OpenError> {
-    Ok(Box::new(OpenClPredictedEncoder::open(params, states, device, reason)?))
+    Ok(Box::new(open_on(device, |device| OpenClPredictedEncoder::new(device, params, states, &reason))?))
 }
 
 /// Opens the encoder for the other frames of such a stream.
@@ -95,7 +99,7 @@ pub(crate) fn open_alone_encoder(
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn AloneEncoder>, OpenError> {
-    Ok(Box::new(OpenClEncoder::open(params, device, reason)?))
+    Ok(Box::new(OpenClEncoder::open(params, device, &reason)?))
 }
 
 /// Opens the encoder of a stream of the profile `pcwt`; `joining` of a group's elements: `None` for what suits the
@@ -106,7 +110,7 @@ pub(crate) fn open_pcwt_encoder(
     reason: String,
     joining: Option<Joining>,
 ) -> Result<Box<dyn PcwtEncoder>, OpenError> {
-    Ok(Box::new(OpenClPcwtEncoder::open(params, device, reason, joining)?))
+    Ok(Box::new(open_on(device, |device| OpenClPcwtEncoder::new(device, params, &reason, joining))?))
 }
 
 /// Opens the decoder of a stream of the profile `pcwt`.
@@ -115,7 +119,7 @@ pub(crate) fn open_pcwt_decoder(
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn PcwtDecoder>, OpenError> {
-    Ok(Box::new(OpenClPcwtDecoder::open(params, device, reason)?))
+    Ok(Box::new(open_on(device, |device| OpenClPcwtDecoder::new(device, params, &reason))?))
 }
 
 /// Opens [`OpenClTransform::open`] as the trait object that tools use.
@@ -125,12 +129,12 @@ pub(crate) fn open_transform(
     reason: String,
 ) -> Result<Box<dyn Transform>, OpenError> {
     if whole::is_stream(params) {
-        return Ok(Box::new(OpenClTransform::open(params, device, reason)?));
+        return Ok(Box::new(OpenClTransform::open(params, device, &reason)?));
     }
     Ok(match params.element {
-        Element::F32 => Box::new(OpenClPlanes::<f32>::open(params, device, reason)?),
-        Element::F64 => Box::new(OpenClPlanes::<f64>::open(params, device, reason)?),
-        Element::I32 => Box::new(OpenClPlanes::<i32>::open(params, device, reason)?),
+        Element::F32 => Box::new(OpenClPlanes::<f32>::open(params, device, &reason)?),
+        Element::F64 => Box::new(OpenClPlanes::<f64>::open(params, device, &reason)?),
+        Element::I32 => Box::new(OpenClPlanes::<i32>::open(params, device, &reason)?),
     })
 }
 
@@ -142,8 +146,8 @@ pub(crate) fn open_measure(
     scene: &Scene,
 ) -> Result<Box<dyn Measure>, OpenError> {
     Ok(match params.element {
-        Element::F32 => Box::new(OpenClMeasure::<f32>::open(params, device, reason, scene)?),
-        Element::F64 => Box::new(OpenClMeasure::<f64>::open(params, device, reason, scene)?),
-        Element::I32 => Box::new(OpenClMeasure::<i32>::open(params, device, reason, scene)?),
+        Element::F32 => Box::new(OpenClMeasure::<f32>::open(params, device, &reason, scene)?),
+        Element::F64 => Box::new(OpenClMeasure::<f64>::open(params, device, &reason, scene)?),
+        Element::I32 => Box::new(OpenClMeasure::<i32>::open(params, device, &reason, scene)?),
     })
 }

@@ -8,43 +8,21 @@ pub const QMIN_MAX: u8 = 10;
 /// Errors of making or reading a frame of the profile `pcwt`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum PcwtError {
     /// Fewer bytes than the head of a frame.
     #[error("the head of a frame of this size takes {needed} bytes, there are {given}")]
-    TooShort {
-        /// Bytes up to the first group.
-        needed: usize,
-        /// Bytes there are.
-        given: usize,
-    },
+    TooShort { needed: usize, given: usize },
     /// More bit planes left out than there can be.
     #[error("Qmin is {found}: it must be 0 to {QMIN_MAX}")]
-    Qmin {
-        /// The value found.
-        found: u8,
-    },
+    Qmin { found: u8 },
     /// Longer magnitudes than the coder takes.
     #[error("coefficients of {found} bits: there must be at most {MAX_LENGTH}")]
-    Peak {
-        /// Bits of the largest magnitude.
-        found: u8,
-    },
+    Peak { found: u8 },
     /// Groups that are longer or shorter together than the frame.
     #[error("the groups of the frame take {wanted} bytes together, there are {given}")]
-    Length {
-        /// Sum of their lengths.
-        wanted: usize,
-        /// Bytes behind the head.
-        given: usize,
-    },
+    Length { wanted: usize, given: usize },
     /// Bits that no encoder makes.
     #[error("group {group} of {of} of channel {channel} is damaged")]
-    Group {
-        /// Channel, from 0.
-        channel: usize,
-        /// The first such group of the channel, from 0.
-        group: usize,
-        /// Number of groups of the channel.
-        of: usize,
-    },
+    Group { channel: usize, group: usize, of: usize },
 }

@@ -145,8 +145,6 @@ fn element_counts(pyramid: &Pyramid, orientation: Orientation) -> Vec<(usize, us
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::FrameSize;
     use picture::params::{CodecParams, Levels, Wavelet};
 

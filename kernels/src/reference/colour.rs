@@ -107,8 +107,6 @@ pub fn finish(planes: &[Vec<f32>], out: &mut Picture) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::FrameSize;
 
     use super::*;

@@ -194,8 +194,6 @@ impl Quantiser {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn quantiser(index: u8) -> Quantiser {

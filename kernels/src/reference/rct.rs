@@ -135,8 +135,6 @@ fn to_rgb<S: Stored>(y: &[i32], u: &[i32], v: &[i32], out: &mut [S]) {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::FrameSize;
 
     use super::*;

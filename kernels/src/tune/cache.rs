@@ -18,18 +18,14 @@ const MAX_FILE_BYTES: u64 = 1 << 16;
 /// Errors of keeping settings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum NotKept {
     /// No cache directory.
     #[error("there is no cache directory: neither XDG_CACHE_HOME nor HOME is set")]
     NoPlace,
     /// The file cannot be written.
     #[error("{} cannot be written: {source}", .path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Error of the system.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 /// Contents of the file: the settings, and the device they were measured with.

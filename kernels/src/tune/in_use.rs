@@ -44,6 +44,7 @@ pub struct SettingsInUse {
 /// Reasons for which there are no cached settings to use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum NotUsed {
     /// No cache directory.
     #[error("there is no cache directory: neither XDG_CACHE_HOME nor HOME is set")]
@@ -53,12 +54,7 @@ pub enum NotUsed {
     Absent(PathBuf),
     /// The file cannot be used.
     #[error("{} cannot be used: {why}", .path.display())]
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// Fault of the file.
-        why: String,
-    },
+    Refused { path: PathBuf, why: String },
     /// The settings were measured with something else than what is here now.
     #[error("{} is out of date: it was made for {what} `{then}`, this is `{now}`", .path.display())]
     Stale {

@@ -74,8 +74,6 @@ pub(super) fn search(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn gpu() -> Tuning {

@@ -6,8 +6,8 @@
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{CodecParams, StreamParams};
+use picture::frame::{Chroma, FrameSize};
+use picture::params::StreamParams;
 
 use super::search::{self, Verdict};
 use super::settings::Tuning;
@@ -25,9 +25,6 @@ const SLICE: Duration = Duration::from_millis(150);
 const RUNS: RangeInclusive<usize> = 3..=50;
 /// A candidate that is slower than this share of the default at one size is not tried at the others.
 const HOPELESS: f64 = 1.25;
-
-/// Of no consequence for the transform.
-const FRAME_RATE: FrameRate = FrameRate::new(30, 1).unwrap();
 
 /// The findings of the tuner.
 #[derive(Clone, Debug, PartialEq)]
@@ -191,13 +188,7 @@ struct Yardstick {
 
 impl Yardstick {
     fn new(device: &TrialDevice, default: &Tuning, size: FrameSize) -> Result<Self, OpenError> {
-        let params = StreamParams {
-            size,
-            frame_rate: FRAME_RATE,
-            chroma: Chroma::C420,
-            colour: ColourSpace::BT709_LIMITED,
-            codec: CodecParams::default(),
-        };
+        let params = StreamParams::new(size, Chroma::C420);
         let mut default = device.prepare(default, &params)?;
         let result = default.first_run()?;
         Ok(Self { params, default, result })

@@ -2,13 +2,13 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test file uses a part")]
 
 use kernels::Picture;
-use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{BitDepth, Chroma, ColourSpace, FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams};
 
 /// Parameters of a stream of pictures of `size`.
 pub fn params((width, height): (u32, u32), chroma: Chroma, codec: CodecParams) -> StreamParams {
-    let frame_rate = FrameRate::new(30, 1).unwrap();
-    StreamParams { size: FrameSize::new(width, height).unwrap(), frame_rate, chroma, colour: ColourSpace::JPEG, codec }
+    let stream = StreamParams::new(FrameSize::new(width, height).unwrap(), chroma);
+    StreamParams { colour: ColourSpace::JPEG, codec, ..stream }
 }
 
 /// Returns a picture of waves, a disc with a sharp edge and a little noise.
@@ -37,4 +37,19 @@ pub fn deep_picture(format: PixelFormat, size: FrameSize, seed: u32) -> Picture 
         *to = (u16::from(from) * 4 + noise as u16).to_le_bytes();
     }
     deep
+}
+
+/// Pseudo-random numbers, the same for the same seed.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as u32
+    }
+
+    /// Returns a number from 0 to `end` - 1.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.next() as usize % end
+    }
 }

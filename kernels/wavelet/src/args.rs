@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use kernels::wavelet::Scheme;
+use kernels::BackendChoice;
+use kernels::motion::Effort;
+use kernels::wavelet::{Element, Scheme, Wavelet};
+use picture::frame::Chroma;
+use picture::params::{Boundary, Levels, Padding};
 
 /// Padded full-decomposition wavelet transform and block coder: pictures to coefficients, coefficients to bytes,
 /// and back.
@@ -114,26 +118,28 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct TransformArgs {
     /// Wavelet [default: cdf97]
-    #[arg(long)]
-    pub(crate) wavelet: Option<WaveletName>,
+    #[arg(long, value_parser = one_of(Wavelet::ALL.map(|wavelet| (wavelet.name(), wavelet))))]
+    pub(crate) wavelet: Option<Wavelet>,
     /// Filters to use instead of a wavelet, in the form of kernels/banks/haar.toml
     #[arg(long, value_name = "FILE", conflicts_with = "wavelet")]
     pub(crate) filter_bank: Option<PathBuf>,
     /// Depth: `full` (until one low coefficient is left) or 1 to 14 [default: full]
     #[arg(long, value_name = "full|N", value_parser = parse_levels)]
-    pub(crate) levels: Option<picture::params::Levels>,
+    pub(crate) levels: Option<Levels>,
     /// Extension at the ends of rows and columns [default: symmetric]
-    #[arg(long)]
-    pub(crate) boundary: Option<BoundaryName>,
+    #[arg(long, value_parser = one_of([
+        ("symmetric", Boundary::Symmetric), ("periodic", Boundary::Periodic), ("zero", Boundary::Zero),
+    ]))]
+    pub(crate) boundary: Option<Boundary>,
     /// Continuation of the picture in its square [default: smooth]
-    #[arg(long)]
-    pub(crate) padding: Option<PaddingName>,
+    #[arg(long, value_parser = one_of([("smooth", Padding::Smooth), ("zero", Padding::Zero)]))]
+    pub(crate) padding: Option<Padding>,
     /// Order of the computation, of the same coefficients [default: the fastest]
-    #[arg(long, value_parser = scheme_parser())]
+    #[arg(long, value_parser = one_of(Scheme::NAMES.map(|(scheme, name)| (name, scheme))))]
     pub(crate) scheme: Option<Scheme>,
     /// Arithmetic; cdf53 is always in 32-bit integers [default: f32]
-    #[arg(long)]
-    pub(crate) precision: Option<PrecisionName>,
+    #[arg(long, value_parser = one_of([("f32", Element::F32), ("f64", Element::F64)]))]
+    pub(crate) precision: Option<Element>,
 }
 
 /// Changes of pictures.
@@ -158,8 +164,11 @@ pub(crate) struct EffectsArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ComputeArgs {
     /// auto takes an OpenCL GPU, else the CPU
-    #[arg(long, value_enum, default_value_t = BackendName::Auto)]
-    pub(crate) backend: BackendName,
+    #[arg(long, default_value = "auto", value_parser = one_of([
+        ("auto", BackendChoice::Auto), ("opencl", BackendChoice::Opencl), ("cpu", BackendChoice::Cpu),
+        ("reference", BackendChoice::Reference),
+    ]))]
+    pub(crate) backend: BackendChoice,
     /// Part of the OpenCL device's name, as `wavelet devices` lists it
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Option<String>,
@@ -174,8 +183,8 @@ pub(crate) struct CodingArgs {
     #[command(flatten)]
     pub(crate) rate: RateArgs,
     /// Chroma sampling [default: the Y4M's own; 420 for colour stills]
-    #[arg(long)]
-    pub(crate) chroma: Option<ChromaName>,
+    #[arg(long, value_parser = one_of([("420", Chroma::C420), ("444", Chroma::C444)]))]
+    pub(crate) chroma: Option<Chroma>,
     /// Distribution of the error over the bands [default: psnr]
     #[arg(long)]
     pub(crate) weights: Option<WeightsName>,
@@ -213,21 +222,14 @@ pub(crate) struct PredictionArgs {
     #[arg(long, value_name = "N")]
     pub(crate) reference_age: Option<u8>,
     /// With --prediction on: how much is done to find motion [default: medium]
-    #[arg(long)]
-    pub(crate) effort: Option<EffortName>,
+    #[arg(long, value_parser = one_of([("low", Effort::Low), ("medium", Effort::Medium), ("high", Effort::High)]))]
+    pub(crate) effort: Option<Effort>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PredictionName {
     On,
     Off,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EffortName {
-    Low,
-    Medium,
-    High,
 }
 
 /// Size or quality; without any of them `--step 8`.
@@ -320,60 +322,23 @@ pub(crate) enum BenchKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BackendName {
-    Auto,
-    Opencl,
-    Cpu,
-    Reference,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WaveletName {
-    Cdf97,
-    Cdf53,
-    Dd137,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BoundaryName {
-    Symmetric,
-    Periodic,
-    Zero,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PaddingName {
-    Smooth,
-    Zero,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PrecisionName {
-    F32,
-    F64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileName {
     Quad,
     Pcwt,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ChromaName {
-    #[value(name = "420")]
-    C420,
-    #[value(name = "444")]
-    C444,
+/// Takes one of these names, which the help and the error list.
+fn one_of<T: Clone + Send + Sync + 'static, const N: usize>(
+    values: [(&'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(values.each_ref().map(|(name, _)| *name));
+    names.try_map(move |given| {
+        let found = values.iter().find(|(name, _)| *name == given);
+        found.map(|(_, value)| value.clone()).ok_or("no such name")
+    })
 }
 
-/// Lists the names in the help and in the error.
-fn scheme_parser() -> impl TypedValueParser<Value = Scheme> {
-    PossibleValuesParser::new(Scheme::NAMES.map(|(_, name)| name)).try_map(|name| name.parse::<Scheme>())
-}
-
-fn parse_levels(text: &str) -> Result<picture::params::Levels, String> {
-    use picture::params::Levels;
+fn parse_levels(text: &str) -> Result<Levels, String> {
     match (text, text.parse()) {
         ("full", _) => Ok(Levels::Full),
         (_, Ok(levels @ 1..=14)) => Ok(Levels::AtMost(levels)),

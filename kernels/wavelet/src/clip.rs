@@ -10,7 +10,7 @@ use picture::container::{ContainerWriter, FILE_BYTES, frame_overhead};
 use picture::frame::{Chroma, FrameSize};
 use picture::params::{Profile, StreamParams};
 
-use crate::args::{ChromaName, CodingArgs, ComputeArgs, ProfileName, TransformArgs};
+use crate::args::{CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, Reader, finish};
 use crate::lossy::{self, Call};
 use crate::options::{self, Loss, Rate};
@@ -47,8 +47,7 @@ pub(crate) fn encode(
         (Some(_), _) if rate == Rate::Lossless => {
             bail!("--chroma does not go with --lossless, which keeps what the file has: leave it out")
         }
-        (Some(ChromaName::C420), _) => Chroma::C420,
-        (Some(ChromaName::C444), _) => Chroma::C444,
+        (Some(asked), _) => asked,
         (None, Chroma::C444) if reader.is_still() => Chroma::C420,
         (None, own) => own,
     };
@@ -101,7 +100,7 @@ impl ClipEncoder {
         prediction: Option<PredictionSettings>,
         compute: &ComputeArgs,
     ) -> Result<Self, OpenError> {
-        let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+        let (choice, device) = (compute.backend, compute.device.as_deref());
         if let Some(settings) = prediction {
             let encoder = open_predicted_encoder(params, settings, choice, device)?;
             return Ok(Self::Predicted(Box::new(encoder), 0));

@@ -10,17 +10,15 @@ use indicatif::ProgressBarIter;
 use kernels::motion::{PredictedDecoder, open_predicted_decoder};
 use kernels::pcwt::{PcwtDecoder, open_pcwt_decoder};
 use kernels::{BackendInfo, CodecError, DecodeError, Decoder, Picture};
-use picture::container::{ContainerReader, Content, Entry, FileError, FileFrame};
+use picture::container::{ContainerReader, Content, Entry, FileError, FileFrame, PAUSE_MAX_S};
 use picture::frame::BitDepth;
 use picture::params::{Levels, Profile, StreamParams};
 
 use crate::args::ComputeArgs;
 use crate::io::{Kind, PICTURES, Writer};
 use crate::progress::count;
-use crate::{options, progress, stream};
+use crate::{progress, stream};
 
-/// Longest time for which a picture stands because no frame follows, seconds.
-const PAUSE_MAX: f64 = 3600.0;
 /// Places of a file that are told one by one.
 const TOLD_MAX: u64 = 20;
 
@@ -100,7 +98,7 @@ pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &Com
     let writer = Writer::create(output, stream::decoded_info(&params, container.siting()))?;
     let mut clip = Clip { picture: grey(&params), writer, written: 0, decoded: 0, still };
     let mut damages = Damages { file: input, places: 0 };
-    let pause_max = (PAUSE_MAX * params.frame_rate.as_f64()) as u32;
+    let pause_max = (PAUSE_MAX_S * params.frame_rate.as_f64()) as u32;
     while let Some(entry) = container.next_entry().with_context(|| format!("{name} cannot be read"))? {
         match entry {
             Entry::Damage(damage) => damages.tell(damage),
@@ -193,7 +191,7 @@ enum Frames {
 
 impl Frames {
     fn open(params: &StreamParams, drop_levels: u8, compute: &ComputeArgs) -> Result<Self> {
-        let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+        let (choice, device) = (compute.backend, compute.device.as_deref());
         Ok(match params.codec.profile {
             Profile::Quad => {
                 Self::Quad(kernels::open_smaller_decoder(params, usize::from(drop_levels), choice, device)?)

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use common::netsim::Random;
 use common::packetise::{Packet, packetise, packetise_predicted};
-use common::prediction::{Held, References, states_of};
+use common::prediction::{HASH_EVERY, Held, References, states_of};
 use common::protection::{Protection, Protector};
 use common::session::LossEstimate;
 use common::units::Timestamp;
@@ -27,14 +27,12 @@ use picture::y4m::Siting;
 
 use crate::args::ComputeArgs;
 use crate::io::{Kind, Output, Writer};
-use crate::options::{self, Loss};
+use crate::options::Loss;
 use crate::progress::count;
 use crate::stream;
 
 /// Bytes of a datagram, as on a path with QUIC's smallest packets.
 const DATAGRAM_BYTES: usize = 1_200;
-/// A report has the hash of the newest state whose number is a multiple of this.
-const HASHED: u32 = 8;
 
 /// Returns the profile of a stream over a line: it keeps as many states as a call's.
 pub(crate) fn profile(params: &StreamParams) -> Profile {
@@ -83,7 +81,7 @@ impl Call {
         shown: Option<&Path>,
         compute: &ComputeArgs,
     ) -> Result<Self> {
-        let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+        let (choice, device) = (compute.backend, compute.device.as_deref());
         let settings = PredictionSettings { reference_age: 1, effort };
         let encoder = open_predicted_encoder(params, settings, choice, device)?;
         let layout = BlockLayout::new(params);
@@ -160,7 +158,7 @@ impl Call {
                     false
                 } else {
                     self.decoder.decode(&received, state, &mut self.picture)?;
-                    let hash = id.0.is_multiple_of(HASHED).then(|| self.picture.hash());
+                    let hash = id.0.is_multiple_of(HASH_EVERY).then(|| self.picture.hash());
                     self.held.on_used(id, gaps, self.picture.clone(), hash);
                     file.received(number, frame.reference, &received)?;
                     true

@@ -6,20 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
+use kernels::TransformParams;
 use kernels::bank::FilterBank;
-use kernels::motion::{Effort, PredictionSettings};
+use kernels::motion::PredictionSettings;
 use kernels::pcwt::QMIN_MAX;
 use kernels::transform::Filter;
 use kernels::wavelet::{Element, Scheme, Wavelet};
-use kernels::{BackendChoice, TransformParams};
 use picture::coded::StepIndex;
 use picture::frame::{BitDepth, Chroma, FrameSize};
 use picture::params::{self, Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, Weights};
 
-use crate::args::{
-    BackendName, BoundaryName, CodingArgs, EffortName, LossArgs, PaddingName, PrecisionName, PredictionArgs,
-    PredictionName, RateArgs, TransformArgs, WaveletName, WeightsName,
-};
+use crate::args::{CodingArgs, LossArgs, PredictionArgs, PredictionName, RateArgs, TransformArgs, WeightsName};
 
 /// Limit of a coded frame's size, or of its quantisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,20 +99,20 @@ impl TransformOptions {
 pub(crate) fn transform(args: &TransformArgs) -> Result<TransformOptions> {
     let filter = match &args.filter_bank {
         Some(path) => Filter::Bank(Arc::new(filter_bank(path)?)),
-        None => Filter::Wavelet(args.wavelet.map_or(Wavelet::Cdf97, wavelet)),
+        None => Filter::Wavelet(args.wavelet.unwrap_or_default()),
     };
     let element = match (&filter, args.precision) {
         (Filter::Wavelet(Wavelet::Cdf53), None) => Element::I32,
         (Filter::Wavelet(Wavelet::Cdf53), Some(_)) => {
             bail!("--precision does not go with --wavelet cdf53, which is reversible in 32-bit integers: leave it out")
         }
-        (_, asked) => asked.map_or(Element::F32, precision),
+        (_, asked) => asked.unwrap_or(Element::F32),
     };
     Ok(TransformOptions {
         filter,
         levels: args.levels.unwrap_or(Levels::Full),
-        boundary: args.boundary.map_or(Boundary::Symmetric, boundary),
-        padding: args.padding.map_or(Padding::Smooth, padding),
+        boundary: args.boundary.unwrap_or(Boundary::Symmetric),
+        padding: args.padding.unwrap_or(Padding::Smooth),
         element,
         scheme: args.scheme,
     })
@@ -124,15 +121,14 @@ pub(crate) fn transform(args: &TransformArgs) -> Result<TransformOptions> {
 /// Returns the transform asked for, if frames can be coded with it.
 pub(crate) fn codec_params(args: &TransformArgs, rate: Rate, weights: Option<WeightsName>) -> Result<CodecParams> {
     let (wavelet, default, with) = match rate {
-        Rate::Lossless => (params::Wavelet::Cdf53, WaveletName::Cdf53, "with --lossless"),
-        _ => (params::Wavelet::Cdf97, WaveletName::Cdf97, "without --lossless"),
+        Rate::Lossless => (params::Wavelet::Cdf53, Wavelet::Cdf53, "with --lossless"),
+        _ => (params::Wavelet::Cdf97, Wavelet::Cdf97, "without --lossless"),
     };
     let no_other = args.filter_bank.is_none() && args.wavelet.is_none_or(|wavelet| wavelet == default);
     let asked = TransformArgs { wavelet: args.wavelet.or(no_other.then_some(default)), ..args.clone() };
     let options = transform(&asked)?;
     if !no_other {
-        let name = format!("{default:?}").to_lowercase();
-        bail!("{with}, frames are not coded with {}: use --wavelet {name}", options.filter);
+        bail!("{with}, frames are not coded with {}: use --wavelet {default}", options.filter);
     }
     if options.element == Element::F64 {
         bail!("frames are not coded in {} in this version: leave --precision out", options.element);
@@ -164,9 +160,9 @@ pub(crate) fn check_against(args: &TransformArgs, stored: &TransformParams) -> R
         ("--wavelet", args.wavelet.is_some() && options.filter != stored.filter),
         ("--filter-bank", args.filter_bank.is_some() && options.filter != stored.filter),
         ("--levels", args.levels.is_some_and(|levels| levels != stored.levels)),
-        ("--boundary", args.boundary.is_some_and(|name| boundary(name) != stored.boundary)),
-        ("--padding", args.padding.is_some_and(|name| padding(name) != stored.padding)),
-        ("--precision", args.precision.is_some_and(|name| precision(name) != stored.element)),
+        ("--boundary", args.boundary.is_some_and(|boundary| boundary != stored.boundary)),
+        ("--padding", args.padding.is_some_and(|padding| padding != stored.padding)),
+        ("--precision", args.precision.is_some_and(|precision| precision != stored.element)),
     ] {
         if differs {
             bail!("{name} differs from what the coefficients were made with: leave it out");
@@ -223,12 +219,7 @@ pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<Pre
     if !(1..=STATES_MAX).contains(&reference_age) {
         bail!("--reference-age {reference_age} is not possible: ask for 1 to {STATES_MAX}");
     }
-    let effort = match effort {
-        None | Some(EffortName::Medium) => Effort::Medium,
-        Some(EffortName::Low) => Effort::Low,
-        Some(EffortName::High) => Effort::High,
-    };
-    Ok(Some(PredictionSettings { reference_age, effort }))
+    Ok(Some(PredictionSettings { reference_age, effort: effort.unwrap_or_default() }))
 }
 
 /// Returns the number of bits of every coefficient that the profile pcwt leaves out.
@@ -260,16 +251,6 @@ pub(crate) fn bits_per_pixel(bpp: f64) -> Result<f64> {
     Ok(bpp)
 }
 
-/// Returns the back end asked for.
-pub(crate) fn backend(name: BackendName) -> BackendChoice {
-    match name {
-        BackendName::Auto => BackendChoice::Auto,
-        BackendName::Opencl => BackendChoice::Opencl,
-        BackendName::Cpu => BackendChoice::Cpu,
-        BackendName::Reference => BackendChoice::Reference,
-    }
-}
-
 fn nearest_step(asked: f64) -> Result<StepIndex> {
     let (finest, coarsest) = (f64::from(StepIndex::MIN.step()), f64::from(StepIndex::MAX.step()));
     if !(asked >= finest && asked <= coarsest) {
@@ -280,39 +261,8 @@ fn nearest_step(asked: f64) -> Result<StepIndex> {
     Ok(steps.min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(StepIndex::MAX))
 }
 
-fn wavelet(name: WaveletName) -> Wavelet {
-    match name {
-        WaveletName::Cdf97 => Wavelet::Cdf97,
-        WaveletName::Cdf53 => Wavelet::Cdf53,
-        WaveletName::Dd137 => Wavelet::Dd137,
-    }
-}
-
-fn precision(name: PrecisionName) -> Element {
-    match name {
-        PrecisionName::F32 => Element::F32,
-        PrecisionName::F64 => Element::F64,
-    }
-}
-
-fn boundary(name: BoundaryName) -> Boundary {
-    match name {
-        BoundaryName::Symmetric => Boundary::Symmetric,
-        BoundaryName::Periodic => Boundary::Periodic,
-        BoundaryName::Zero => Boundary::Zero,
-    }
-}
-
-fn padding(name: PaddingName) -> Padding {
-    match name {
-        PaddingName::Smooth => Padding::Smooth,
-        PaddingName::Zero => Padding::Zero,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

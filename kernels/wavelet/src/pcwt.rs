@@ -35,7 +35,7 @@ pub(crate) fn encode(
     reader.check_exact(input)?;
     reader.warn(input);
     let params = stream_params(&info, transform)?;
-    let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+    let (choice, device) = (compute.backend, compute.device.as_deref());
     let mut encoder = open_pcwt_encoder(&params, choice, device)?;
     let cannot = || format!("{} cannot be written", output.display());
     let mut file = ContainerWriter::with_siting(&params, info.siting, Output::create(output)?).with_context(cannot)?;

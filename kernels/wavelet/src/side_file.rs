@@ -144,7 +144,6 @@ fn named<T: std::fmt::Debug + Copy>(what: &str, name: &str, values: &[T]) -> Res
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) fn forward(input: &Path, output: &Path, args: &TransformArgs, compute
     let params = options.params(info.size, chroma);
     // Integers cannot hold Y, Cb and Cr of RGB exactly.
     let reversible = info.format == PixelFormat::Rgb8 && params.element == Element::I32;
-    let mut transform = kernels::open_transform(&params, options::backend(compute.backend), compute.device.as_deref())?;
+    let mut transform = kernels::open_transform(&params, compute.backend, compute.device.as_deref())?;
     let picture = info.picture(&data)?;
     let squares = match reversible {
         true => transform.forward_planes(&Values::I32(rct::planes(picture, Chroma::Rgb)?))?,
@@ -56,7 +56,7 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
     let pyramids = params.pyramids();
     let side = pyramids.first().context("no channel")?.side();
     let squares = npy::read(input, params.element, (pyramids.len(), side, side))?;
-    let mut transform = kernels::open_transform(&params, options::backend(compute.backend), compute.device.as_deref())?;
+    let mut transform = kernels::open_transform(&params, compute.backend, compute.device.as_deref())?;
     let mut planes = transform.inverse(&squares)?;
     let size = params.size;
     let mut rgb = None;
@@ -70,7 +70,7 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
     if to_array {
         npy::write(output, &offset(planes), (size.height(), size.width()))?;
     } else {
-        let frame_rate = FrameRate::new(30, 1).context("no frame rate")?;
+        let frame_rate = FrameRate::USUAL;
         let format = params.chroma.picture_format();
         let siting = Siting::Centre;
         let mut info = PictureInfo { size, format, depth: BitDepth::Eight, siting, colour, frame_rate };

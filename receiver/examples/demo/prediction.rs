@@ -8,7 +8,7 @@ use common::config::resolve_sender;
 use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder};
 use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
 use picture::coded::{ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, FrameRate};
+use picture::frame::Chroma;
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::run::{coded_size, shortest_size};
 use sender::source::{SourceFrame, SourceSpec};
@@ -31,13 +31,7 @@ pub(crate) fn at_equal_quality(clip: &Path) -> Result<String> {
     while let (true, Some(picture)) = (pictures.len() < PICTURES, source.next(Vec::new())?) {
         pictures.push(picture);
     }
-    let params = StreamParams {
-        size: info.size,
-        frame_rate: FrameRate::new(30, 1).context("no frame rate")?,
-        chroma: Chroma::C420,
-        colour: info.colour,
-        codec: CodecParams::default(),
-    };
+    let params = StreamParams { colour: info.colour, ..StreamParams::new(info.size, Chroma::C420) };
     let (decibels, alone) = code_alone(&params, &pictures)?;
     let mut predicted = Vec::new();
     for by in AROUND {

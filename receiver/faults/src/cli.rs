@@ -273,7 +273,7 @@ fn source(arguments: &Arguments, out: &Path) -> Result<(String, FrameRate, Optio
         let SourceSpec::Pattern { size, rate } = SourceSpec::parse(&arguments.source)? else {
             bail!("--quality needs the test pattern or --clip");
         };
-        let size = size.map_or_else(|| FrameSize::new(1280, 720), Ok)?;
+        let size = size.unwrap_or(FrameSize::USUAL);
         let Some(rate) = rate.or(FrameRate::new(60, 1)) else { bail!("--quality needs a frame rate") };
         original = Some(Arc::new(Original::Pattern(Box::new(Pattern::new(size, rate)))));
     }
@@ -286,8 +286,6 @@ fn source(arguments: &Arguments, out: &Path) -> Result<(String, FrameRate, Optio
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

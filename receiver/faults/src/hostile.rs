@@ -13,11 +13,11 @@ use common::netsim::Random;
 use common::protection::Protection;
 use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, Timestamp};
-use common::wire::control::{ByeReason, ControlMessage, ControlReader, Role, encode};
+use common::wire::control::{ByeReason, ControlMessage, ControlReader, StreamEnd, encode};
 use common::wire::{MESSAGE_BYTES_MAX, PROTOCOL_VERSION};
 use kernels::{BackendChoice, PictureRef, Target, open_encoder};
 use picture::coded::CodedFrame;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::sign::CertifiedKey;
@@ -73,8 +73,8 @@ pub(crate) fn start(act: Act, key: &Path, peer: &Path, target: SocketAddr) -> Re
             let endpoint = endpoint(any, config)?;
             match act {
                 Act::Flood => flood(&endpoint, target, &stopped).await,
-                Act::Abuse => abuse(&endpoint, target, Role::Sender, &stopped).await,
-                Act::AbuseSender => abuse(&endpoint, target, Role::Receiver, &stopped).await,
+                Act::Abuse => abuse(&endpoint, target, StreamEnd::Sender, &stopped).await,
+                Act::AbuseSender => abuse(&endpoint, target, StreamEnd::Receiver, &stopped).await,
             }
         })
     });
@@ -106,18 +106,18 @@ pub(crate) struct HostileLine {
     receive: quinn::RecvStream,
     reader: ControlReader,
     /// End that it speaks for.
-    own: Role,
+    own: StreamEnd,
 }
 
 impl HostileLine {
-    pub(crate) async fn open(endpoint: &quinn::Endpoint, target: SocketAddr, own: Role) -> Result<Self> {
+    pub(crate) async fn open(endpoint: &quinn::Endpoint, target: SocketAddr, own: StreamEnd) -> Result<Self> {
         let connection = endpoint.connect(target, "duet")?.await?;
         let (send, receive) = connection.open_bi().await?;
         Ok(Self { connection, send, receive, reader: ControlReader::default(), own })
     }
 
     /// Returns the next call of a daemon that dials.
-    pub(crate) async fn accept(endpoint: &quinn::Endpoint, own: Role) -> Result<Self> {
+    pub(crate) async fn accept(endpoint: &quinn::Endpoint, own: StreamEnd) -> Result<Self> {
         let connection = endpoint.accept().await.context("the socket is closed")?.await?;
         let (send, receive) = connection.accept_bi().await?;
         Ok(Self { connection, send, receive, reader: ControlReader::default(), own })
@@ -154,13 +154,7 @@ impl HostileLine {
 
 fn params(size: FrameSize) -> Result<StreamParams> {
     let frame_rate = FrameRate::new(60, 1).context("60 frames a second")?;
-    Ok(StreamParams {
-        size,
-        frame_rate,
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    })
+    Ok(StreamParams { frame_rate, ..StreamParams::new(size, Chroma::C420) })
 }
 
 /// Returns some frames of the test pattern.
@@ -179,7 +173,7 @@ fn frames(params: &StreamParams, bytes: usize) -> Result<Vec<CodedFrame>> {
 async fn flood(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool) -> Result<Said> {
     let params = params(FrameSize::new(SIZE.0, SIZE.1)?)?;
     let frames = frames(&params, RATE.bytes_per_frame(params.frame_rate) / 2)?;
-    let mut line = HostileLine::open(endpoint, target, Role::Sender).await?;
+    let mut line = HostileLine::open(endpoint, target, StreamEnd::Sender).await?;
     let began = Instant::now();
     let now = || Timestamp::from_us(1_000_000 + began.elapsed().as_micros() as u64);
     let max = line.connection.max_datagram_size().context("the receiver takes no datagrams")?;
@@ -241,7 +235,7 @@ fn nuisance(random: &mut Random, last: &[u8], max: usize) -> Vec<u8> {
 }
 
 /// Returns the messages of the end `own` that break the protocol.
-pub(crate) fn abuses(own: Role) -> Result<Vec<(&'static str, Vec<u8>)>> {
+pub(crate) fn abuses(own: StreamEnd) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let said = |messages: &[ControlMessage]| {
         let mut bytes = Vec::new();
         messages.iter().for_each(|message| encode(message, own, &mut bytes));
@@ -265,8 +259,8 @@ pub(crate) fn abuses(own: Role) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let bye = ControlMessage::Bye { reason: ByeReason::Stopping };
     let too_long = (MESSAGE_BYTES_MAX as u32 + 1).to_le_bytes().to_vec();
     let (other, first, not_own) = match own {
-        Role::Sender => (Role::Receiver, giant.clone(), ControlMessage::Ready),
-        Role::Receiver => (Role::Sender, ControlMessage::Ready, giant.clone()),
+        StreamEnd::Sender => (StreamEnd::Receiver, giant.clone(), ControlMessage::Ready),
+        StreamEnd::Receiver => (StreamEnd::Sender, ControlMessage::Ready, giant.clone()),
     };
     Ok(vec![
         ("another version", said(&[hello(PROTOCOL_VERSION + 1, own)])),
@@ -289,7 +283,7 @@ pub(crate) fn abuses(own: Role) -> Result<Vec<(&'static str, Vec<u8>)>> {
 }
 
 /// Breaks the protocol in every way, one connection after the other, and lets a few connections hang.
-async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, own: Role, stop: &AtomicBool) -> Result<Said> {
+async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, own: StreamEnd, stop: &AtomicBool) -> Result<Said> {
     let (mut unanswered, mut rounds, mut idle) = (Vec::new(), 0, Vec::new());
     'all: loop {
         for (what, bytes) in abuses(own)? {

@@ -16,6 +16,7 @@ use anyhow::{Context, Result, bail};
 use common::netsim::{NetConditions, Random, Scenario};
 use shell::identity::Identity;
 
+use crate::attack::GROWTH_MAX_MB;
 use crate::daemons::Daemon;
 use crate::relay::Relay;
 
@@ -35,7 +36,6 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Rows of the table.
 const ROWS: u32 = 8;
 
-const GROWTH_MAX_MB: f64 = 16.0;
 /// Files and threads that may come and go, such as those of a connection that is being made.
 const ENTRIES_MORE: usize = 4;
 

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use common::netsim::Random;
-use common::wire::control::Role;
+use common::wire::control::StreamEnd;
 
+use crate::attack::GROWTH_MAX_MB;
 use crate::attack::beside::{Ground, KINDS, Kind};
 use crate::attack::{Testbed, Victim, unix_time};
 use crate::machine::priority;
@@ -33,7 +34,6 @@ const SLOT_MIN: Duration = Duration::from_secs(3);
 const CALM: Duration = Duration::from_secs(1);
 
 const GAP_MAX_MS: f64 = 50.0;
-const GROWTH_MAX_MB: f64 = 16.0;
 const LINES_MAX_AN_HOUR: usize = 100;
 
 const ENDS: [&str; 2] = ["sender", "receiver"];
@@ -49,7 +49,7 @@ pub(crate) fn run(names: &[String], programs: &Path, folder: &Path, length: Dura
     let is_asked = |kind: &&Kind| names.is_empty() || names.iter().any(|name| name == kind.name);
     let mut rows: Vec<SiegeRow> = KINDS.iter().filter(is_asked).map(SiegeRow::new).collect();
     let mut faults = Vec::new();
-    for listens in [Role::Receiver, Role::Sender] {
+    for listens in [StreamEnd::Receiver, StreamEnd::Sender] {
         let name = ENDS[end(listens)];
         let testbed = Testbed::new(programs, &folder.join(format!("{name}-listens")))?;
         let siege = Siege::begin(&testbed, listens, seed)?;
@@ -68,10 +68,10 @@ pub(crate) fn run(names: &[String], programs: &Path, folder: &Path, length: Dura
     Ok(())
 }
 
-fn end(role: Role) -> usize {
+fn end(role: StreamEnd) -> usize {
     match role {
-        Role::Sender => 0,
-        Role::Receiver => 1,
+        StreamEnd::Sender => 0,
+        StreamEnd::Receiver => 1,
     }
 }
 
@@ -93,7 +93,7 @@ struct Slot {
 }
 
 impl<'a> Siege<'a> {
-    fn begin(testbed: &'a Testbed, listens: Role, seed: u64) -> Result<Self> {
+    fn begin(testbed: &'a Testbed, listens: StreamEnd, seed: u64) -> Result<Self> {
         let address = testbed.free_address()?;
         let relay = Relay::start(SocketAddr::from(([127, 0, 0, 1], 0)), address, DELAY)?;
         let (listener, dialler) = (end(listens), 1 - end(listens));
@@ -124,7 +124,7 @@ impl<'a> Siege<'a> {
             target: address,
             peer: testbed.identity(ENDS[listener])?.public_key(),
             tap: relay.tap(),
-            dials: if listens == Role::Sender { Role::Receiver } else { Role::Sender },
+            dials: if listens == StreamEnd::Sender { StreamEnd::Receiver } else { StreamEnd::Sender },
             second: testbed.identity("second")?.certified_key()?,
             stranger: testbed.identity("stranger")?.certified_key()?,
             seed,

@@ -140,8 +140,6 @@ fn around(ms: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn strip(time_ms: f64, x: f64, y: f64) -> Seen {

@@ -4,7 +4,7 @@ use common::config::WindowBackend;
 use common::units::FrameId;
 use kernels::Picture;
 use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
-use picture::params::{CodecParams, StreamParams};
+use picture::params::StreamParams;
 use receiver::latency_limit::LatencyLimit;
 use receiver::sink::{Sink, Window, WindowParts, Wish};
 use sender::source::FrameSource;
@@ -18,16 +18,11 @@ const RATE: u32 = 60;
 ///
 /// Errors: of a device, if there is no display.
 pub fn show() -> Result<(), Failure> {
-    let size = FrameSize::new(1280, 720).map_err(Failure::usage)?;
+    let size = FrameSize::USUAL;
     let rate = FrameRate::new(RATE, 1).ok_or_else(|| Failure::usage("no such rate"))?;
     let mut strip = Strip::new(size, rate);
-    let params = StreamParams {
-        size,
-        frame_rate: rate,
-        chroma: Chroma::C420,
-        colour: strip.info().colour,
-        codec: CodecParams::default(),
-    };
+    let params =
+        StreamParams { frame_rate: rate, colour: strip.info().colour, ..StreamParams::new(size, Chroma::C420) };
     let parts = WindowParts {
         backend: WindowBackend::default(),
         status_line: false,

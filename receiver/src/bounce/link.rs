@@ -9,7 +9,7 @@ use common::config::Peer;
 use common::protection::Protection;
 use common::session::{ProtocolViolation, SenderEvent, SenderSession};
 use common::units::{Bitrate, Timestamp};
-use common::wire::control::{ControlMessage, Role};
+use common::wire::control::{ControlMessage, StreamEnd};
 use picture::params::StreamParams;
 use shell::limited;
 use shell::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, streaming_silence};
@@ -135,7 +135,7 @@ impl Link for BounceLink {
         self.coded.try_take();
     }
 
-    fn on_control(&mut self, _: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+    fn on_control(&mut self, _: StreamEnd, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
         match &mut self.session {
             Some(session) => session.on_control(message, now),
             None if self.early.len() < EARLY_MAX => {
@@ -193,9 +193,9 @@ impl Link for BounceLink {
         self.action = Some(Action::End);
     }
 
-    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
+    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
         let of_session = self.session.as_mut().and_then(SenderSession::poll_control);
-        of_session.or_else(|| self.told.pop_front()).map(|message| (Role::Sender, message))
+        of_session.or_else(|| self.told.pop_front()).map(|message| (StreamEnd::Sender, message))
     }
 
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {

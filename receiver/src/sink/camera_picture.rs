@@ -170,8 +170,6 @@ fn chroma(pixels: &[u32]) -> [u8; 2] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::PixelFormat;
 
     use super::*;

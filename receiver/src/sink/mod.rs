@@ -37,6 +37,7 @@ pub use self::window::Window;
 /// Errors of opening or using a sink.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum SinkError {
     /// There is no display to open a window on.
     #[error(
@@ -49,25 +50,13 @@ pub enum SinkError {
     Window(String),
     /// A file could not be made or written.
     #[error("cannot write {path}: {reason}", path = path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Message of the system.
-        reason: String,
-    },
+    File { path: PathBuf, reason: String },
     /// A virtual camera takes no pictures.
     #[error(transparent)]
     VirtualCamera(#[from] VideoOutputError),
     /// A Y4M file holds one size, rate and sampling; the sender came back with another.
     #[error("{path} holds {held} and cannot go on with {new}: start again with another file", path = path.display())]
-    StreamChanged {
-        /// The file.
-        path: PathBuf,
-        /// Its pictures.
-        held: String,
-        /// The new stream's pictures.
-        new: String,
-    },
+    StreamChanged { path: PathBuf, held: String, new: String },
 }
 
 /// The user's wish to go on or not.

@@ -2,17 +2,18 @@
 //! nothing else up.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::units::{FrameId, Timestamp};
 use kernels::Picture;
 use picture::params::StreamParams;
 use shell::clock;
 use shell::lock::lock;
+use shell::record::ends;
 use shell::slot::{Put, Slot, Taken};
 
 use super::y4m::{Shot, Y4mFile};
@@ -22,10 +23,6 @@ use super::{Sink, SinkError};
 const DEPTH: usize = 8;
 /// Longest wait for the file where no window waits as well.
 const WAIT: Duration = Duration::from_secs(1);
-/// Longest time, at the end, in which not one picture goes into the file.
-const STILL_MAX: Duration = Duration::from_secs(2);
-/// Time between two checks of the thread.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// A file being written.
 pub struct Recorder {
@@ -148,16 +145,9 @@ impl Sink for Recorder {
     fn finish(&mut self, last: Option<FrameId>) -> Result<(), SinkError> {
         *lock(&self.end) = (last, clock::now());
         self.shots.close();
-        let (mut written, mut since) = (self.written.load(Ordering::Relaxed), Instant::now());
-        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
-            let before = std::mem::replace(&mut written, self.written.load(Ordering::Relaxed));
-            if before != written {
-                since = Instant::now();
-            } else if since.elapsed() > STILL_MAX {
-                let reason = "it takes no more pictures; those that waited are left out".to_owned();
-                return Err(SinkError::File { path: self.path.clone(), reason });
-            }
-            thread::sleep(LOOK);
+        if self.thread.as_ref().is_some_and(|thread| !ends(thread, &self.written)) {
+            let reason = "it takes no more pictures; those that waited are left out".to_owned();
+            return Err(SinkError::File { path: self.path.clone(), reason });
         }
         if self.left_out > 0 {
             tracing::warn!("{}: {} pictures were left out", self.path.display(), self.left_out);

@@ -76,8 +76,6 @@ impl SelfView {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::units::Bitrate;
     use picture::effects::Effects;
     use picture::frame::{ColourSpace, FrameSize, PixelFormat};

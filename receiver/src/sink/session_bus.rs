@@ -159,8 +159,6 @@ impl Message {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::os::unix::net::UnixListener;
 
     use super::*;

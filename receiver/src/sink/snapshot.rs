@@ -57,8 +57,6 @@ fn encode(file: File, pixels: &[u32], width: usize) -> Result<(), image::ImageEr
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

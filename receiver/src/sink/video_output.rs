@@ -187,8 +187,6 @@ fn is_gone(reason: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[track_caller]

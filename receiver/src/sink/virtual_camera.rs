@@ -205,10 +205,7 @@ impl Sink for VirtualCamera {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
     use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-    use picture::params::CodecParams;
 
     use super::super::camera_picture::{Layout, Shape};
     use super::*;
@@ -252,11 +249,8 @@ mod tests {
 
     fn params(width: u32, height: u32) -> StreamParams {
         StreamParams {
-            size: FrameSize::new(width, height).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma: Chroma::Grey,
             colour: ColourSpace::BT601_LIMITED,
-            codec: CodecParams::default(),
+            ..StreamParams::new(FrameSize::new(width, height).unwrap(), Chroma::Grey)
         }
     }
 

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use common::units::{FrameId, Timestamp};
 use kernels::Picture;
@@ -12,13 +11,9 @@ use picture::frame::FrameSize;
 use picture::params::StreamParams;
 use picture::y4m::{Y4mHeader, Y4mWriter};
 use shell::outlet;
+use shell::record::{AHEAD_MAX_S, OUTAGE_MAX};
 
 use super::SinkError;
-
-/// Most time that repeated pictures add to a stream's part of the file beyond the time since its begin, seconds.
-const AHEAD_MAX: f64 = 1.0;
-/// Longest outage that the file shows by the picture before it; after a longer one it is another call.
-const OUTAGE_MAX: Duration = Duration::from_secs(600);
 
 /// A picture to write.
 pub(super) struct Shot {
@@ -145,7 +140,7 @@ impl Y4mFile {
     fn fill_up_to(&mut self, id: FrameId, now: Timestamp) -> Result<(), SinkError> {
         let (Some(mut part), Some(params)) = (self.part.take(), self.held) else { return Ok(()) };
         let missing = u64::try_from(i64::from(id.ahead_of(part.last)) - 1).unwrap_or(0);
-        let seconds = now.since(part.began).as_secs_f64() + AHEAD_MAX;
+        let seconds = now.since(part.began).as_secs_f64() + AHEAD_MAX_S;
         let most = (seconds * params.frame_rate.as_f64()) as u64;
         for _ in 0..missing.min(most.saturating_sub(part.pictures)) {
             self.append(&part.picture)?;
@@ -183,21 +178,12 @@ fn describe(params: &StreamParams) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
-    use picture::frame::{Chroma, ColourSpace, FrameRate};
-    use picture::params::CodecParams;
+    use picture::frame::{Chroma, ColourSpace};
 
     use super::*;
 
     fn params(chroma: Chroma, colour: ColourSpace) -> StreamParams {
-        StreamParams {
-            size: FrameSize::new(3, 5).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma,
-            colour,
-            codec: CodecParams::default(),
-        }
+        StreamParams { colour, ..StreamParams::new(FrameSize::new(3, 5).unwrap(), chroma) }
     }
 
     fn picture(params: &StreamParams, value: u8) -> Picture {

@@ -37,7 +37,7 @@ fn an_unknown_flag() {
 #[test]
 fn an_unknown_sink() {
     let pair = Pair::new();
-    run(pair.receiver().args(["--sink", "windows"])).check(2, &["`windows`", "headless, y4m:PATH or v4l2:DEVICE"]);
+    run(pair.receiver().args(["--sink", "windows"])).check(2, &["`windows`", "use window, window:fullscreen"]);
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl<'a> End<'a> {
     /// Returns numbered pictures as a source that waits until each has been sent.
     fn clip(&self) -> String {
         let path = self.pair.folder.join(&format!("{}-clip.y4m", self.name));
-        let (size, rate) = (FrameSize::new(320, 180).unwrap(), FrameRate::new(30, 1).unwrap());
+        let (size, rate) = (FrameSize::new(320, 180).unwrap(), FrameRate::USUAL);
         let mut bytes = b"YUV4MPEG2 W320 H180 F30:1 Ip A1:1 C420jpeg XCOLORRANGE=FULL\n".to_vec();
         let (pattern, mut data) = (Pattern::new(size, rate), Vec::new());
         for number in 0..FRAMES as u32 {

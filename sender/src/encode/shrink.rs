@@ -42,7 +42,6 @@ impl Shrinking {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use common::units::Timestamp;
     use picture::frame::PixelFormat;

@@ -100,8 +100,7 @@ impl Camera {
         })?;
         let (format, described) = negotiate(index, &mut camera, size, rate)?;
         let (_, size, fps) = described;
-        let usual = FrameRate::new(30, 1).ok_or_else(|| Failure::usage("no frame rate"))?;
-        let frame_rate = FrameRate::new(fps, 1).or(rate).unwrap_or(usual);
+        let frame_rate = FrameRate::new(fps, 1).or(rate).unwrap_or(FrameRate::USUAL);
         let info = SourceInfo { size, frame_rate, colour: colour_of(format.format()), is_live: true, is_there: true };
         let mut this =
             Self { camera: Some(camera), index, format: Some(format), info, skipped: 0, lost: Arc::default() };

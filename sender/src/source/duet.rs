@@ -5,16 +5,13 @@ use std::path::{Path, PathBuf};
 
 use kernels::motion::{PredictedDecoder, open_predicted_decoder};
 use kernels::{BackendChoice, CodecError, DecodeError, Decoder, Picture, open_decoder};
-use picture::container::{ContainerReader, Content, Entry, FileFrame};
+use picture::container::{ContainerReader, Content, Entry, FileFrame, PAUSE_MAX_S};
 use picture::frame::{BitDepth, PixelFormat};
 use picture::params::{Profile, StreamParams};
 use shell::exit::Failure;
 
 use super::SourceInfo;
 use super::input::{Input, failed};
-
-/// Longest time for which a picture stands because no frame follows, seconds.
-const PAUSE_MAX: f64 = 3600.0;
 
 /// A file being decoded. What is damaged is passed over and counted, and the picture before stands for it.
 pub(super) struct Film {
@@ -151,7 +148,7 @@ impl Film {
             self.damaged += 1;
         }
         let pause = f64::from(frame.number.saturating_sub(self.next)) / self.reader.params().frame_rate.as_f64();
-        if pause > PAUSE_MAX {
+        if pause > PAUSE_MAX_S {
             let message = format!("frame {} is more than an hour behind the one before it", frame.number);
             return Err(failed(&self.path, &message));
         }

@@ -46,7 +46,6 @@ pub(super) fn decode(bytes: &[u8], strict: bool, data: &mut Vec<u8>) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use image::codecs::jpeg::JpegEncoder;
     use image::{ExtendedColorType, ImageEncoder};
 

@@ -142,7 +142,6 @@ fn scan(bytes: &[u8]) -> Scan {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use proptest::prelude::*;
 
     use super::*;

@@ -2,8 +2,6 @@
 
 use picture::frame::{FrameRate, FrameSize};
 
-/// Pixels of the size that is taken where none is asked for, and pictures a second likewise.
-const USUAL_SIZE: (u32, u32) = (1280, 720);
 const USUAL_RATE: f64 = 30.0;
 /// Number of the names, the first ones, that are of formats without compression in the colours of a stream.
 const PLAIN: usize = 2;
@@ -31,7 +29,7 @@ pub(super) fn choose(
     let wanted_rate = rate.map_or(USUAL_RATE, |rate| rate.as_f64());
     let usable = formats.iter().enumerate().filter_map(|(number, (name, there, fps))| {
         let order = names.iter().position(|known| known == name)?;
-        let size_error = there.pixels().abs_diff((USUAL_SIZE.0 * USUAL_SIZE.1) as usize);
+        let size_error = there.pixels().abs_diff(FrameSize::USUAL.pixels());
         let rate_error = (f64::from(*fps) - wanted_rate).abs();
         size.is_none_or(|wanted| wanted == *there).then_some((size_error, rate_error, order, number))
     });
@@ -54,8 +52,8 @@ fn reasons(
     let has = |test: &dyn Fn(&Format) -> bool| formats.iter().any(test);
     match wanted_size {
         Some(_) => {}
-        None if (size.width(), size.height()) == (USUAL_SIZE.0 as usize, USUAL_SIZE.1 as usize) => {}
-        None => text += &format!("; no size was asked for, and it has no {}x{}", USUAL_SIZE.0, USUAL_SIZE.1),
+        None if *size == FrameSize::USUAL => {}
+        None => text += &format!("; no size was asked for, and it has no {}", FrameSize::USUAL),
     }
     if let Some(rate) = wanted_rate.filter(|rate| (rate.as_f64() - f64::from(*fps)).abs() >= 0.5) {
         let at_all = has(&|(known, _, there)| names.contains(&known.as_str()) && f64::from(*there) == rate.as_f64());
@@ -75,8 +73,6 @@ fn reasons(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     const NAMES: [&str; 5] = ["NV12", "YUYV", "MJPEG", "RAWRGB", "GRAY"];

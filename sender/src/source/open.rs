@@ -8,15 +8,15 @@ use super::{FrameSource, SourceSpec, Speed, camera, file, pattern, strip};
 
 /// Opens the source that `spec` names; `config` gives what it leaves open.
 pub fn open(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSource>, Failure> {
-    let asked = || asked(spec, config);
+    let (size, rate) = asked(spec, config);
     Ok(match spec {
         SourceSpec::Camera { index, size, rate } => {
             Box::new(camera::Camera::open(*index, size.or(config.size), rate.or(config.frame_rate))?)
         }
-        SourceSpec::Pattern { .. } => asked().map(|(size, rate)| Box::new(pattern::Pattern::new(size, rate)))?,
-        SourceSpec::Strip { .. } => asked().map(|(size, rate)| Box::new(strip::Strip::new(size, rate)))?,
+        SourceSpec::Pattern { .. } => Box::new(pattern::Pattern::new(size, rate)),
+        SourceSpec::Strip { .. } => Box::new(strip::Strip::new(size, rate)),
         SourceSpec::File { layout, path, repeat, is_live, pace } => {
-            let usual = rate_or_usual(None, config)?;
+            let usual = config.frame_rate.unwrap_or(FrameRate::USUAL);
             file::open(*layout, path, *repeat, (*is_live, *pace), config.frame_rate, usual)?
         }
     })
@@ -34,12 +34,12 @@ pub fn open_or_await(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn
         return Err(failure);
     }
     tracing::warn!("{failure}; the call goes on without it until it is there");
-    let (size, rate) = asked(spec, config)?;
+    let (size, rate) = asked(spec, config);
     Ok(Box::new(camera::Camera::awaited(index, size, rate)))
 }
 
 /// Returns size and rate of the pictures asked for; the usual ones where a camera or file decides them.
-pub(crate) fn asked(spec: &SourceSpec, config: &SenderConfig) -> Result<(FrameSize, FrameRate), Failure> {
+pub(crate) fn asked(spec: &SourceSpec, config: &SenderConfig) -> (FrameSize, FrameRate) {
     let (size, rate) = match *spec {
         SourceSpec::Camera { size, rate, .. }
         | SourceSpec::Pattern { size, rate }
@@ -47,10 +47,6 @@ pub(crate) fn asked(spec: &SourceSpec, config: &SenderConfig) -> Result<(FrameSi
         SourceSpec::File { pace: Speed::Rate(rate), .. } => (None, Some(rate)),
         SourceSpec::File { .. } => (None, None),
     };
-    let size = size.or(config.size).map_or_else(|| FrameSize::new(1280, 720), Ok).map_err(Failure::usage)?;
-    Ok((size, rate_or_usual(rate, config)?))
-}
-
-fn rate_or_usual(rate: Option<FrameRate>, config: &SenderConfig) -> Result<FrameRate, Failure> {
-    rate.or(config.frame_rate).or(FrameRate::new(30, 1)).ok_or_else(|| Failure::usage("no frame rate"))
+    let size = size.or(config.size).unwrap_or(FrameSize::USUAL);
+    (size, rate.or(config.frame_rate).unwrap_or(FrameRate::USUAL))
 }

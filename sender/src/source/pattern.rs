@@ -13,8 +13,10 @@ use super::{FrameSource, SourceFrame, SourceInfo};
 
 const CELLS: usize = 34;
 const CELL_SIDE_MAX: usize = 16;
-const BLACK: u8 = 16;
-const WHITE: u8 = 235;
+/// Luma of black in a limited range.
+pub const BLACK: u8 = 16;
+/// Luma of white in a limited range.
+pub const WHITE: u8 = 235;
 
 /// The digits 0 to 9 and a point, 3 x 5 pixels each, a row in three bits, the top row in the highest ones.
 const GLYPHS: [u16; 11] = [
@@ -176,11 +178,10 @@ fn draw_text(luma: &mut [u8], width: usize, place: (usize, usize), scale: usize,
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn pattern(width: u32, height: u32) -> Pattern {
-        Pattern::new(FrameSize::new(width, height).unwrap(), FrameRate::new(30, 1).unwrap())
+        Pattern::new(FrameSize::new(width, height).unwrap(), FrameRate::USUAL)
     }
 
     #[test]

@@ -84,8 +84,11 @@ impl SourceSpec {
     /// Reads `text`; the failure names what is wrong or all valid forms.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        let live = |has_index| live(has_index, rest, text);
         let layout = match kind {
-            "camera" | "pattern" | "strip" => return live(kind, rest, text),
+            "camera" => return live(true).map(|(index, size, rate)| Self::Camera { index, size, rate }),
+            "pattern" => return live(false).map(|(_, size, rate)| Self::Pattern { size, rate }),
+            "strip" => return live(false).map(|(_, size, rate)| Self::Strip { size, rate }),
             "y4m" => Layout::Y4m,
             "mjpeg" => Layout::Mjpeg,
             "duet" => Layout::Duet,
@@ -99,23 +102,20 @@ fn wrong(text: &str, message: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("source `{text}`: {message}"))
 }
 
-fn live(kind: &str, options: &str, text: &str) -> Result<SourceSpec, Failure> {
+/// Returns the number, size and rate of a live source.
+fn live(has_index: bool, options: &str, text: &str) -> Result<(u32, Option<FrameSize>, Option<FrameRate>), Failure> {
     let (mut index, mut size, mut rate) = (0, None, None);
     for option in options.split(':').filter(|option| !option.is_empty()) {
         match option.split_once('=') {
             Some(("size", value)) => size = Some(parse_size(value).map_err(|error| wrong(text, error))?),
             Some(("fps", value)) => rate = Some(parse_frame_rate(value).map_err(|error| wrong(text, error))?),
-            Some(("index", value)) if kind == "camera" => {
+            Some(("index", value)) if has_index => {
                 index = value.parse().map_err(|_| wrong(text, format!("`{value}` is not a camera's number")))?;
             }
             _ => return Err(wrong(text, format!("there is no option `{option}`: use {FORMS}"))),
         }
     }
-    Ok(match kind {
-        "camera" => SourceSpec::Camera { index, size, rate },
-        "strip" => SourceSpec::Strip { size, rate },
-        _ => SourceSpec::Pattern { size, rate },
-    })
+    Ok((index, size, rate))
 }
 
 /// Options stand at the end, so that a path may hold colons.
@@ -145,7 +145,6 @@ fn file(layout: Layout, rest: &str, text: &str) -> Result<SourceSpec, Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[track_caller]
@@ -163,6 +162,7 @@ mod tests {
         check("camera", SourceSpec::Camera { index: 0, size: None, rate: None });
         check("camera:index=2:size=17x31:fps=60", SourceSpec::Camera { index: 2, size, rate });
         check("pattern:fps=60:size=17x31", SourceSpec::Pattern { size, rate });
+        check("strip:fps=60:size=17x31", SourceSpec::Strip { size, rate });
         check("y4m:a.y4m", y4m("a.y4m", false, Speed::Own));
         check("y4m:-", y4m("-", false, Speed::Own));
         check("y4m:a:b:loop:fps=0", y4m("a:b", true, Speed::Free));

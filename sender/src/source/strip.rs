@@ -14,6 +14,7 @@ use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
 use shell::clock;
 use shell::exit::Failure;
 
+use super::pattern::{BLACK, WHITE};
 use super::ticks::Ticks;
 use super::{FrameSource, SourceFrame, SourceInfo};
 
@@ -35,9 +36,7 @@ pub const CELLS: (f64, f64, f64) = (2.0, 2.0, 2.0);
 /// The lane: left, top, width and height, units.
 pub const LANE: (f64, f64, f64, f64) = (2.0, 5.0, 20.0, 3.0);
 
-const BLACK: u8 = 16;
 const GREY: u8 = 110;
-const WHITE: u8 = 235;
 
 /// Returns true if the strip of `time_ms` is black at a point within its white ground, in units from the frame's outer corner.
 pub fn is_black(time_ms: f64, x: f64, y: f64) -> bool {
@@ -129,8 +128,6 @@ impl FrameSource for Strip {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]
@@ -155,9 +152,9 @@ mod tests {
 
     #[test]
     fn a_picture_has_the_strip_in_its_middle_and_any_size_is_drawn() {
-        let rate = FrameRate::new(30, 1).unwrap();
+        let rate = FrameRate::USUAL;
         let mut data = Vec::new();
-        Strip::new(FrameSize::new(1280, 720).unwrap(), rate).draw(1_000, &mut data);
+        Strip::new(FrameSize::USUAL, rate).draw(1_000, &mut data);
         let at = |x: usize, y: usize| data[y * 1280 + x];
         assert_eq!((at(0, 0), at(640, 100), at(640, 719)), (GREY, GREY, GREY));
         // 36 pixels a unit: the ground, the frame, the gap, and the first cell.

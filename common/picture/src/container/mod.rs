@@ -30,27 +30,28 @@ use crate::run::RunError;
 /// Reasons for which a file, or a frame of one, cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum FileError {
-    /// The layout is broken; the text says what was expected.
-    #[error("{0}")]
-    Malformed(&'static str),
-    /// Stream parameters that are none.
+    #[error("not a .duet file: it is shorter than the head of one")]
+    ShorterThanHead,
+    #[error("not a .duet file: it does not begin with `DUET`")]
+    OtherKind,
+    #[error("unknown siting: known are 0 centre, 1 left, 2 lines")]
+    UnknownSiting,
+    #[error("a frame is shorter than its header")]
+    ShorterThanFrameHeader,
+    #[error("a frame's step is beyond the coarsest")]
+    UnknownStep,
     #[error(transparent)]
     Params(#[from] ParamsError),
-    /// A run of blocks that is none.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The head does not agree with its check.
     #[error("the head of the file is damaged, so nothing in it can be decoded")]
     Head,
-    /// A file of another version.
     #[error(
         "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION}, {FILE_VERSION} and {GROUPS_VERSION}: make it anew with this program, or read it with the one that made it"
     )]
-    Version {
-        /// The version found.
-        found: u16,
-    },
+    Version { found: u16 },
 }
 
 /// Version of the file and of the coded frames in it. From the one before, 2, it differs in two bits, so that a damaged bit
@@ -60,6 +61,9 @@ pub const FILE_VERSION: u16 = 4;
 pub const GROUPS_VERSION: u16 = 5;
 /// The version without checks.
 pub const UNCHECKED_VERSION: u16 = 2;
+
+/// Longest time for which a picture stands because no frame follows, seconds.
+pub const PAUSE_MAX_S: f64 = 3600.0;
 
 const MAGIC: &[u8; 4] = b"DUET";
 /// Magic, version and parameters.

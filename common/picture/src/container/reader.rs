@@ -123,7 +123,7 @@ impl<R: Read> ContainerReader<R> {
             if split_checked(&head, FILE_HEAD_BYTES).is_none() {
                 return Err(invalid(FileError::Head));
             }
-            let unknown = FileError::Malformed("unknown siting: known are 0 centre, 1 left, 2 lines");
+            let unknown = FileError::UnknownSiting;
             siting = Siting::from_index(head[FILE_HEAD_BYTES - 1]).ok_or_else(|| invalid(unknown))?;
         }
         let params = StreamParams::from_bytes(&params).map_err(|error| invalid(error.into()))?;
@@ -298,7 +298,7 @@ impl<R: Read> ContainerReader<R> {
 
     /// Reference, number of blocks and header of a frame, and what follows them.
     fn frame_header<'a>(&self, body: &'a [u8]) -> Result<(u8, usize, FrameHeader, &'a [u8]), FileError> {
-        let cut = FileError::Malformed("a frame is shorter than its header");
+        let cut = FileError::ShorterThanFrameHeader;
         let (reference, rest) = match self.params.codec.profile {
             Profile::Predicted(_) => {
                 body.split_first().map(|(&reference, rest)| (reference, rest)).ok_or(cut.clone())?
@@ -307,7 +307,7 @@ impl<R: Read> ContainerReader<R> {
         };
         let slices = if reference == 0 { 0 } else { VectorLayout::new(self.params.size).slices() };
         let ([step, a, b, c], rest) = rest.split_first_chunk::<FRAME_HEADER_BYTES>().ok_or(cut)?;
-        let step = StepIndex::new(*step).ok_or(FileError::Malformed("a frame's step is beyond the coarsest"))?;
+        let step = StepIndex::new(*step).ok_or(FileError::UnknownStep)?;
         let header = FrameHeader { step, fine_blocks: u32::from_le_bytes([*a, *b, *c, 0]) };
         Ok((reference, slices + self.blocks, header, rest))
     }
@@ -352,17 +352,17 @@ fn split_checked(bytes: &[u8], length: usize) -> Option<(&[u8], &[u8])> {
 fn parse_head(bytes: &[u8]) -> Result<(&[u8], u16), FileError> {
     let Some(([low, high], params)) = bytes.strip_prefix(MAGIC).and_then(|bytes| bytes.split_first_chunk()) else {
         let is_short = bytes.len() < UNCHECKED_HEAD_BYTES && (bytes.starts_with(MAGIC) || MAGIC.starts_with(bytes));
-        return Err(FileError::Malformed(match is_short {
-            true => "not a .duet file: it is shorter than the head of one",
-            false => "not a .duet file: it does not begin with `DUET`",
-        }));
+        return Err(match is_short {
+            true => FileError::ShorterThanHead,
+            false => FileError::OtherKind,
+        });
     };
     let found = u16::from_le_bytes([*low, *high]);
     if ![UNCHECKED_VERSION, FILE_VERSION, GROUPS_VERSION].contains(&found) {
         return Err(FileError::Version { found });
     }
     if bytes.len() < UNCHECKED_HEAD_BYTES {
-        return Err(FileError::Malformed("not a .duet file: it is shorter than the head of one"));
+        return Err(FileError::ShorterThanHead);
     }
     Ok((params, found))
 }

@@ -1,8 +1,5 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use super::*;
 use crate::coded::{BlockState, CodedFrame, FrameHeader, PredictedFrame, ReceivedFrame, StepIndex};
-use crate::frame::FrameRate;
 use crate::frame::{Chroma, ColourSpace, FrameSize};
 use crate::params::{CodecParams, Profile, StreamParams, Wavelet};
 use crate::pyramid::BlockLayout;
@@ -12,14 +9,12 @@ const HEADER: FrameHeader = FrameHeader { step: StepIndex::MAX, fine_blocks: 2 }
 
 fn params(profile: Profile) -> StreamParams {
     StreamParams {
-        size: FrameSize::new(150, 140).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma: Chroma::Grey,
         colour: ColourSpace::JPEG,
         codec: match profile {
             Profile::Pcwt => CodecParams { profile, wavelet: Wavelet::Cdf53, ..CodecParams::default() },
             _ => CodecParams { profile, ..CodecParams::default() },
         },
+        ..StreamParams::new(FrameSize::new(150, 140).unwrap(), Chroma::Grey)
     }
 }
 

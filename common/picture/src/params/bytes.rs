@@ -17,11 +17,34 @@ use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, InvalidSize, Matrix
 /// Reasons for which bytes are no stream parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
 pub enum ParamsError {
-    /// A field has no meaning; the text says which values have one.
-    #[error("{0}")]
-    Malformed(&'static str),
-    /// A picture size out of range.
+    #[error("stream parameters are not {PARAMS_BYTES} bytes long")]
+    Length,
+    #[error("the frame rate is not above 0 and at most 1000 a second")]
+    FrameRate,
+    #[error("unknown chroma sampling: known are 0 grey, 1 4:2:0, 2 4:4:4, 3 RGB")]
+    Chroma,
+    #[error("RGB is coded with the CDF 5/3 only")]
+    RgbWavelet,
+    #[error("unknown colour matrix: known are 0 BT.601, 1 BT.709")]
+    Matrix,
+    #[error("unknown sample range: known are 0 limited, 1 full")]
+    Range,
+    #[error("unknown coefficient code: known are 0 quad, 1 pcwt, 129 to {} quad with prediction", PREDICTED + STATES_MAX)]
+    Profile,
+    #[error("the profile pcwt is coded with the CDF 5/3 only")]
+    PcwtWavelet,
+    #[error("a profile with prediction is coded with the CDF 9/7 only")]
+    PredictedWavelet,
+    #[error("unknown wavelet: known are 0 CDF 9/7, 1 CDF 5/3, 2 CDF 5/3 of samples of 10 bits")]
+    Wavelet,
+    #[error("unknown boundary: known are 0 symmetric, 1 periodic, 2 zero")]
+    Boundary,
+    #[error("unknown padding: known are 0 zero, 1 smooth")]
+    Padding,
+    #[error("unknown weights: known are 0 psnr, 1 visual")]
+    Weights,
     #[error(transparent)]
     Size(#[from] InvalidSize),
 }
@@ -89,59 +112,52 @@ impl StreamParams {
 
     /// Reads what [`Self::to_bytes`] wrote; exactly [`PARAMS_BYTES`] long.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParamsError> {
-        let bytes: &[u8; PARAMS_BYTES] =
-            bytes.try_into().map_err(|_| ParamsError::Malformed("stream parameters are not 25 bytes long"))?;
+        let bytes: &[u8; PARAMS_BYTES] = bytes.try_into().map_err(|_| ParamsError::Length)?;
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let unknown = ParamsError::Malformed;
         let (wavelet, depth) = match bytes[20] {
             0 => (Wavelet::Cdf97, BitDepth::Eight),
             1 => (Wavelet::Cdf53, BitDepth::Eight),
             2 => (Wavelet::Cdf53, BitDepth::Ten),
             _ => {
-                return Err(unknown(
-                    "unknown wavelet: known are 0 CDF 9/7, 1 CDF 5/3, 2 CDF 5/3 of samples of 10 bits",
-                ));
+                return Err(ParamsError::Wavelet);
             }
         };
         Ok(Self {
             size: FrameSize::new(u32_at(0), u32_at(4))?,
-            frame_rate: FrameRate::new(u32_at(8), u32_at(12))
-                .ok_or(unknown("the frame rate is not above 0 and at most 1000 a second"))?,
+            frame_rate: FrameRate::new(u32_at(8), u32_at(12)).ok_or(ParamsError::FrameRate)?,
             chroma: match bytes[16] {
                 0 => Chroma::Grey,
                 1 => Chroma::C420,
                 2 => Chroma::C444,
-                3 if wavelet == Wavelet::Cdf97 => return Err(unknown("RGB is coded with the CDF 5/3 only")),
+                3 if wavelet == Wavelet::Cdf97 => return Err(ParamsError::RgbWavelet),
                 3 => Chroma::Rgb,
-                _ => return Err(unknown("unknown chroma sampling: known are 0 grey, 1 4:2:0, 2 4:4:4, 3 RGB")),
+                _ => return Err(ParamsError::Chroma),
             },
             colour: ColourSpace {
                 matrix: match bytes[17] {
                     0 => Matrix::Bt601,
                     1 => Matrix::Bt709,
-                    _ => return Err(unknown("unknown colour matrix: known are 0 BT.601, 1 BT.709")),
+                    _ => return Err(ParamsError::Matrix),
                 },
                 range: match bytes[18] {
                     0 => Range::Limited,
                     1 => Range::Full,
-                    _ => return Err(unknown("unknown sample range: known are 0 limited, 1 full")),
+                    _ => return Err(ParamsError::Range),
                 },
             },
             codec: CodecParams {
                 profile: match bytes[19] {
                     0 => Profile::Quad,
                     1 if wavelet == Wavelet::Cdf97 => {
-                        return Err(unknown("the profile pcwt is coded with the CDF 5/3 only"));
+                        return Err(ParamsError::PcwtWavelet);
                     }
                     1 => Profile::Pcwt,
                     129.. if wavelet != Wavelet::Cdf97 => {
-                        return Err(unknown("a profile with prediction is coded with the CDF 9/7 only"));
+                        return Err(ParamsError::PredictedWavelet);
                     }
                     profile @ 129.. if profile - PREDICTED <= STATES_MAX => Profile::Predicted(profile - PREDICTED),
                     _ => {
-                        return Err(unknown(
-                            "unknown coefficient code: known are 0 quad, 1 pcwt, 129 to 160 quad with prediction",
-                        ));
+                        return Err(ParamsError::Profile);
                     }
                 },
                 wavelet,
@@ -154,17 +170,17 @@ impl StreamParams {
                     0 => Boundary::Symmetric,
                     1 => Boundary::Periodic,
                     2 => Boundary::Zero,
-                    _ => return Err(unknown("unknown boundary: known are 0 symmetric, 1 periodic, 2 zero")),
+                    _ => return Err(ParamsError::Boundary),
                 },
                 padding: match bytes[23] {
                     0 => Padding::Zero,
                     1 => Padding::Smooth,
-                    _ => return Err(unknown("unknown padding: known are 0 zero, 1 smooth")),
+                    _ => return Err(ParamsError::Padding),
                 },
                 weights: match bytes[24] {
                     0 => Weights::Psnr,
                     1 => Weights::Visual,
-                    _ => return Err(unknown("unknown weights: known are 0 psnr, 1 visual")),
+                    _ => return Err(ParamsError::Weights),
                 },
             },
         })

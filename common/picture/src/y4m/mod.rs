@@ -29,6 +29,7 @@ const MATRIX_KEY: &str = "DUETMATRIX=";
 
 /// Place of a chroma sample of 4:2:0 among its 2x2 pixels. Samples are kept as they are; this is only passed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Siting {
     /// In their middle, as Duet makes them: `420jpeg`.
     #[default]

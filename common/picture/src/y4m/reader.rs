@@ -187,7 +187,6 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Line> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use proptest::prelude::*;
 
     use super::*;

@@ -58,7 +58,6 @@ impl<W: Write> Y4mWriter<W> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use crate::frame::FrameRate;
     use crate::frame::{ColourSpace, FrameSize, Matrix, Range};

@@ -146,11 +146,8 @@ fn short(size: FrameSize) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::config::{parse_receiver, resolve_receiver};
     use picture::frame::{Chroma, ColourSpace};
-    use picture::params::CodecParams;
 
     use super::*;
 
@@ -179,11 +176,8 @@ mod tests {
     fn both_directions_are_measured_in_pictures_with_detail() {
         let config = resolve_receiver(&parse_receiver("[compute]\nbackend = \"cpu\"\n").unwrap()).unwrap().shared;
         let params = StreamParams {
-            size: FrameSize::new(161, 90).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma: Chroma::C420,
             colour: ColourSpace::JPEG,
-            codec: CodecParams::default(),
+            ..StreamParams::new(FrameSize::new(161, 90).unwrap(), Chroma::C420)
         };
         assert!(coding(&config, &params, 2_000).unwrap() > 0.0);
         assert!(decoding(&config, &params, 2_000).unwrap() > 0.0);
@@ -197,7 +191,7 @@ mod tests {
     fn half_of_the_frames_decide_and_a_failure_is_a_failed_check() {
         let ms = Duration::from_millis;
         assert_eq!(middle(vec![ms(9), ms(500), ms(8), ms(7), ms(10)]), ms(9));
-        let (size, rate) = (FrameSize::new(16, 16).unwrap(), FrameRate::new(30, 1).unwrap());
+        let (size, rate) = (FrameSize::new(16, 16).unwrap(), FrameRate::USUAL);
         let failed = check("codes", size, rate, per_second(|| Err(Failure::device("no device"))));
         assert_eq!((failed.status, failed.detail.as_str()), (Status::Fail, "no device"));
         let mut frames = 0;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use common::config::Peer;
 use common::session::ProtocolViolation;
 use common::units::Timestamp;
-use common::wire::control::{ControlMessage, Role};
+use common::wire::control::{ControlMessage, StreamEnd};
 use common::wire::feedback::is_for_sender;
 
 use super::{Action, Link, LinkState, Waker};
@@ -96,11 +96,16 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
         self.each(|link| link.on_disconnected(now));
     }
 
-    fn on_control(&mut self, speaker: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+    fn on_control(
+        &mut self,
+        speaker: StreamEnd,
+        message: ControlMessage,
+        now: Timestamp,
+    ) -> Result<(), ProtocolViolation> {
         // What a sending end says is for the receiving end, and the other way round.
         match speaker {
-            Role::Sender => self.receiving.live().map_or(Ok(()), |link| link.on_control(speaker, message, now)),
-            Role::Receiver => self.sending.live().map_or(Ok(()), |link| link.on_control(speaker, message, now)),
+            StreamEnd::Sender => self.receiving.live().map_or(Ok(()), |link| link.on_control(speaker, message, now)),
+            StreamEnd::Receiver => self.sending.live().map_or(Ok(()), |link| link.on_control(speaker, message, now)),
         }
     }
 
@@ -137,7 +142,7 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
         self.each(|link| link.on_stop(now));
     }
 
-    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
+    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
         // Also of a half that has ended: its goodbye may still be queued.
         self.sending.link.poll_control().or_else(|| self.receiving.link.poll_control())
     }

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use common::wire::control::ByeReason;
 
 use super::*;
@@ -13,7 +11,7 @@ const MEDIA: [u8; 2] = [0x20, 0];
 #[derive(Default)]
 struct Half {
     heard: Vec<&'static str>,
-    says: Option<(Role, ControlMessage)>,
+    says: Option<(StreamEnd, ControlMessage)>,
     datagram: Option<Vec<u8>>,
     action: Option<Action>,
     timeout: Option<Timestamp>,
@@ -26,7 +24,7 @@ impl Link for Half {
     fn on_disconnected(&mut self, _: Timestamp) {
         self.heard.push("disconnected");
     }
-    fn on_control(&mut self, _: Role, _: ControlMessage, _: Timestamp) -> Result<(), ProtocolViolation> {
+    fn on_control(&mut self, _: StreamEnd, _: ControlMessage, _: Timestamp) -> Result<(), ProtocolViolation> {
         self.heard.push("control");
         Ok(())
     }
@@ -42,7 +40,7 @@ impl Link for Half {
         self.heard.push("stop");
         self.action = Some(Action::End);
     }
-    fn poll_control(&mut self) -> Option<(Role, ControlMessage)> {
+    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
         self.says.take()
     }
     fn poll_datagram(&mut self, _: Timestamp) -> Option<Vec<u8>> {
@@ -72,11 +70,11 @@ fn now() -> Timestamp {
 #[test]
 fn what_comes_finds_its_direction() {
     let (mut link, _) = both();
-    link.on_control(Role::Sender, BYE, now()).unwrap();
+    link.on_control(StreamEnd::Sender, BYE, now()).unwrap();
     link.on_datagram(&MEDIA, now());
     link.on_datagram(&[], now());
     assert_eq!((link.sending.link.heard.len(), link.receiving.link.heard.len()), (0, 3));
-    link.on_control(Role::Receiver, BYE, now()).unwrap();
+    link.on_control(StreamEnd::Receiver, BYE, now()).unwrap();
     link.on_datagram(&FEEDBACK, now());
     assert_eq!((link.sending.link.heard.len(), link.receiving.link.heard.len()), (2, 3));
 }
@@ -96,11 +94,11 @@ fn feedback_goes_before_media_and_the_earlier_timeout_counts() {
 fn one_direction_ends_and_the_other_goes_on() {
     let (mut link, _) = both();
     link.sending.link.action = Some(Action::End);
-    link.sending.link.says = Some((Role::Sender, BYE));
+    link.sending.link.says = Some((StreamEnd::Sender, BYE));
     link.sending.link.timeout = Some(now());
     assert_eq!(link.poll_action(now()), None);
-    assert_eq!(link.poll_control(), Some((Role::Sender, BYE)), "its goodbye is still sent");
-    link.on_control(Role::Receiver, BYE, now()).unwrap();
+    assert_eq!(link.poll_control(), Some((StreamEnd::Sender, BYE)), "its goodbye is still sent");
+    link.on_control(StreamEnd::Receiver, BYE, now()).unwrap();
     link.on_wake(now());
     assert!(link.sending.link.heard.is_empty() && link.poll_timeout().is_none());
     assert_eq!(link.receiving.link.heard, ["wake"]);

@@ -1,31 +1,10 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
-use common::config::{Controller, Peer};
-use common::units::Bitrate;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
 use super::*;
 use crate::identity::Identity;
-use crate::link::LiveRate;
 use crate::quic::Input;
-use crate::tls::Protocol;
-
-fn options(identity: &Identity, allowed: &[&Identity]) -> EndpointOptions {
-    let peer = |identity: &&Identity| Peer { name: "other".to_owned(), key: identity.public_key() };
-    EndpointOptions {
-        key: identity.certified_key().unwrap(),
-        own: identity.public_key(),
-        peers: allowed.iter().map(peer).collect(),
-        socket_buffer_bytes: 1 << 16,
-        gso: true,
-        dscp: None,
-        controller: Controller::default(),
-        rate: LiveRate::new(Bitrate::from_bps(1_000_000)),
-        frame_bytes: 10_000,
-        protocol: Protocol::Call,
-    }
-}
+use crate::quic::tests::options;
 
 fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()

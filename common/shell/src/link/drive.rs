@@ -8,7 +8,7 @@ use bytes::Bytes;
 use common::config::LinkMode;
 use common::reach::{Kind, Role as Meets};
 use common::units::Timestamp;
-use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, Role};
+use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, StreamEnd};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
@@ -328,7 +328,7 @@ impl Active {
 
     async fn replaced(mut self) {
         // To whichever ends the peer is; a message for an end that it is not changes nothing.
-        for speaker in [Role::Sender, Role::Receiver] {
+        for speaker in [StreamEnd::Sender, StreamEnd::Receiver] {
             control::encode(&ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, speaker, &mut self.pending);
         }
         self.finish(CloseCode::Replaced, "replaced by a newer connection").await;

@@ -19,7 +19,7 @@ use common::config::{Controller, LinkMode, Peer, SharedConfig};
 use common::reach::Kind;
 use common::session::ProtocolViolation;
 use common::units::Timestamp;
-use common::wire::control::{ControlMessage, Role};
+use common::wire::control::{ControlMessage, StreamEnd};
 use tokio::sync::Notify;
 
 use crate::cli::identity_path;
@@ -44,7 +44,12 @@ pub trait Link {
     /// The connection is gone; another may come.
     fn on_disconnected(&mut self, now: Timestamp);
     /// Takes a control message; `speaker`: which end it comes from, as the peer says.
-    fn on_control(&mut self, speaker: Role, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation>;
+    fn on_control(
+        &mut self,
+        speaker: StreamEnd,
+        message: ControlMessage,
+        now: Timestamp,
+    ) -> Result<(), ProtocolViolation>;
     /// A datagram came: media at a receiver, feedback at a sender.
     fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         let _ = (bytes, now);
@@ -62,7 +67,7 @@ pub trait Link {
     /// The process was asked to stop (SIGINT, SIGTERM): queue a goodbye.
     fn on_stop(&mut self, now: Timestamp);
     /// Returns the next control message to send, and as which end.
-    fn poll_control(&mut self) -> Option<(Role, ControlMessage)>;
+    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)>;
     /// The next datagram to send now.
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         let _ = now;

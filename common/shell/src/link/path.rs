@@ -68,8 +68,6 @@ impl PathInUse {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::net::SocketAddr;
     use std::time::Duration;
 

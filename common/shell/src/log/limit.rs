@@ -128,7 +128,6 @@ impl fmt::Display for Grouped {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -195,8 +195,6 @@ fn pipe(path: &Path) -> Option<io::Result<File>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::io::{BufRead, BufReader, PipeReader};
 
     use super::*;

@@ -577,7 +577,6 @@ impl AsyncUdpSocket for Sorting {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -109,8 +109,6 @@ impl AsyncUdpSocket for Classed {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
     use std::time::Duration;
 
     use nix::sys::socket::{ControlMessageOwned, recvmsg, setsockopt, sockopt};

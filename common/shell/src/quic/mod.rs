@@ -27,4 +27,4 @@ pub(crate) use self::relay::{Carrier, Unwrapped};
 pub(crate) use self::socket::buffer_sizes;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

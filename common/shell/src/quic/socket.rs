@@ -62,8 +62,6 @@ pub(crate) fn buffer_sizes(bytes: usize) -> io::Result<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

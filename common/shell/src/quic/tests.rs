@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -17,7 +15,8 @@ use crate::tls::{self, PeerVerifier, Protocol};
 
 const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-fn options(identity: &Identity, allowed: &[&Identity]) -> EndpointOptions {
+/// Options of the end with this identity, which takes these peers.
+pub(crate) fn options(identity: &Identity, allowed: &[&Identity]) -> EndpointOptions {
     let peer = |identity: &&Identity| Peer { name: "other".to_owned(), key: identity.public_key() };
     EndpointOptions {
         key: identity.certified_key().unwrap(),

@@ -179,7 +179,7 @@ impl Learning {
 }
 
 /// Machines that were introduced where no configuration was named.
-pub fn known_peers(identity: &raw::Identity) -> Result<Vec<raw::Peer>, Failure> {
+pub fn known_peers(identity: &raw::Identity) -> Result<Vec<raw::PeerSection>, Failure> {
     // A machine without a place for its key has none for this file.
     let key = identity.file.as_ref().filter(|file| !file.is_empty()).map(PathBuf::from);
     let Ok(path) = key.map_or_else(Identity::default_path, Ok) else { return Ok(Vec::new()) };

@@ -19,6 +19,7 @@ use common::units::Timestamp;
 
 pub use self::kept::{KeptFrame, Recorded};
 pub use self::name::is_folder;
+pub use self::numbers::{AHEAD_MAX_S, OUTAGE_MAX};
 use self::writer::Writer;
 use crate::exit::Failure;
 use crate::limited;
@@ -113,19 +114,27 @@ impl Recording {
     }
 }
 
+/// Waits for the end of a thread that writes a file, as long as `done`, which it counts up, grows; true if it has ended.
+pub fn ends<T>(thread: &JoinHandle<T>, done: &AtomicU64) -> bool {
+    let (mut before, mut since) = (done.load(Ordering::Relaxed), Instant::now());
+    while !thread.is_finished() {
+        let now = done.load(Ordering::Relaxed);
+        if std::mem::replace(&mut before, now) != now {
+            since = Instant::now();
+        } else if since.elapsed() > STILL_MAX {
+            return false;
+        }
+        thread::sleep(LOOK);
+    }
+    true
+}
+
 impl Drop for Recording {
     fn drop(&mut self) {
         let _ = self.tap.queue.send(Piece::End);
-        let done = || self.tap.shared.done.load(Ordering::Relaxed);
-        let (mut before, mut since) = (done(), Instant::now());
-        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
-            if std::mem::replace(&mut before, done()) != done() {
-                since = Instant::now();
-            } else if since.elapsed() > STILL_MAX {
-                tracing::warn!("the recording takes nothing any more; what waited is left out");
-                return;
-            }
-            thread::sleep(LOOK);
+        if self.thread.as_ref().is_some_and(|thread| !ends(thread, &self.tap.shared.done)) {
+            tracing::warn!("the recording takes nothing any more; what waited is left out");
+            return;
         }
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::warn!("the recording's thread broke down");

@@ -7,9 +7,11 @@ use std::time::Duration;
 use common::units::{FrameId, Timestamp};
 use picture::frame::FrameRate;
 
+/// Longest outage that a file shows by the picture before it; what comes after a longer one is another call.
+pub const OUTAGE_MAX: Duration = Duration::from_secs(600);
 /// Time by which a stream's part of the file may get longer than the time since its begin, seconds: a sender with
 /// strange times must not make the file endless.
-const AHEAD_MAX: f64 = 1.0;
+pub const AHEAD_MAX_S: f64 = 1.0;
 /// Pictures by which a frame's number may differ from its time before the time counts.
 const SLACK: f64 = 1.5;
 
@@ -106,7 +108,7 @@ impl Numbers {
         let of_time = |passed: Duration, more: f64| f64::from(first.number) + (passed.as_secs_f64() + more) * self.rate;
         let by_time = of_time(place.capture.since(first.capture), 0.0);
         let number = if (by_time - f64::from(ids)).abs() < SLACK { ids } else { by_time.round() as u32 };
-        number.min(of_time(place.at.since(first.at), AHEAD_MAX) as u32).max(least)
+        number.min(of_time(place.at.since(first.at), AHEAD_MAX_S) as u32).max(least)
     }
 
     /// The number and the distance with which a frame finds its reference: pictures without a frame are the frame before.
@@ -126,8 +128,6 @@ impl Numbers {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn numbers(window: u8) -> Numbers {

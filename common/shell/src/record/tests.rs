@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::io::Read;
 use std::path::PathBuf;
 

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use common::reassemble::{AssembledFrame, Reassembler};
 use common::units::Timestamp;
@@ -13,13 +12,11 @@ use picture::params::StreamParams;
 
 use super::kept::{KeptFrame, Recorded};
 use super::name;
-use super::numbers::{Numbers, Unnumbered};
+use super::numbers::{Numbers, OUTAGE_MAX, Unnumbered};
 use crate::clock;
 
 /// Frames that are put together side by side: this long a block may be late.
 const WINDOW_FRAMES: usize = 32;
-/// Longest outage that a file shows by the picture before it; what comes after a longer one goes into another file.
-const OUTAGE_MAX: Duration = Duration::from_secs(600);
 
 /// Files of one recording.
 pub(super) struct Writer {

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use common::stats::SenderReport;
 
 use super::*;

@@ -225,7 +225,6 @@ impl Capacity {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use crate::units::Timestamp;

@@ -218,7 +218,6 @@ fn clamped(us: u64) -> i64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use crate::units::Timestamp;

@@ -81,6 +81,7 @@ impl SenderCounters {
 
 /// The meaning of a datagram from the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FeedbackOutcome {
     /// A feedback report that has been taken into account.
     Accepted,

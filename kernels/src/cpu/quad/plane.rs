@@ -7,8 +7,8 @@ use picture::pyramid::{Orientation, Pyramid};
 use super::tile::{TILE, TilePlace};
 use crate::PictureRef;
 use crate::cpu::colour::add_row;
-use crate::cpu::transform::input::{PictureRows, ResidualRows};
 use crate::cpu::transform::pyramid::{Order, PlaneTransform, extent, padded_pitch};
+use crate::cpu::transform::row_source::{PictureRows, ResidualRows};
 use crate::wavelet::Wavelet;
 
 /// One plane and its coefficients.

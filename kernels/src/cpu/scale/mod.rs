@@ -197,8 +197,6 @@ pub(super) fn covered(at: usize, from: usize, to: usize) -> Covered {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::{Chroma, ColourSpace, FrameSize};
 
     use super::*;

@@ -7,7 +7,7 @@ const PARALLEL_SAMPLES: usize = 1 << 15;
 
 /// Size and boundary of the low band that a level splits or makes.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::cpu) struct Level {
+pub(in crate::cpu) struct LevelGeometry {
     /// Samples in a row.
     pub(in crate::cpu) columns: usize,
     /// Rows.
@@ -16,7 +16,7 @@ pub(in crate::cpu) struct Level {
     pub(in crate::cpu) boundary: Boundary,
 }
 
-impl Level {
+impl LevelGeometry {
     /// Returns the number of pairs of rows that each thread takes.
     pub(in crate::cpu) fn pairs_per_task(&self, threads: usize) -> usize {
         let pairs = self.rows.div_ceil(2);

@@ -9,13 +9,13 @@ const ALIGN_BYTES: usize = 64;
 
 /// A few rows, both halves of each one behind the other. Column c is at `HALO + c` of its half.
 #[derive(Debug)]
-pub(super) struct Lines<T> {
+pub(super) struct LineBuffer<T> {
     data: Vec<T>,
     start: usize,
     half: usize,
 }
 
-impl<T: VectorSample> Lines<T> {
+impl<T: VectorSample> LineBuffer<T> {
     /// Creates `count` rows of up to `columns` columns in a half, with room behind them for whole vectors of all parts.
     pub(super) fn new(count: usize, columns: usize) -> Self {
         let per_line = ALIGN_BYTES / size_of::<T>();

@@ -4,8 +4,8 @@ use picture::params::Boundary;
 use rayon::prelude::*;
 
 use super::filter::LiftingFilter;
-use super::level::{DetailPlace, Level, PlaneRows};
-use super::line::{HALO, Lines};
+use super::level::{DetailPlace, LevelGeometry, PlaneRows};
+use super::line::{HALO, LineBuffer};
 use super::output::Output;
 use super::row;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
@@ -40,7 +40,7 @@ impl<'a, T> Bands<'a, T> {
 /// Merges the bands of a level into rows of samples, or what is kept of them, which is all that `to` has room for: rows
 /// `pitch` apart.
 pub(super) fn merge_level<T: VectorSample, O: Output<T>>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
     bands: Bands<'_, T>,
     (to, pitch): (&mut [O], usize),
@@ -57,7 +57,7 @@ pub(super) fn merge_level<T: VectorSample, O: Output<T>>(
 
 /// Merges all rows as if they went on beyond the ends, each thread a segment.
 fn merge_segments<T: VectorSample, O: Output<T>>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
     bands: Bands<'_, T>,
     (to, pitch): (&mut [O], usize),
@@ -74,7 +74,7 @@ fn merge_segments<T: VectorSample, O: Output<T>>(
 
 /// Pairs of rows from `first` on, as many as `to` has rows.
 fn merge_rows<T: VectorSample, O: Output<T>>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
     bands: Bands<'_, T>,
     to: &mut [O],
@@ -103,7 +103,7 @@ fn merge_rows<T: VectorSample, O: Output<T>>(
 
 /// Merges a row horizontally. `ahead` are the halves of one that will be read soon.
 fn merge_row<T: VectorSample>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
     [low, high]: [&mut [T]; 2],
     ahead: [&[T]; 2],
@@ -122,11 +122,11 @@ fn merge_row<T: VectorSample>(
 
 /// Merges the first and last rows of a level whose rows do not go on beyond the ends.
 fn merge_ends<T: VectorSample, O: Output<T>>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
     bands: Bands<'_, T>,
     (to, pitch): (&mut [O], usize),
-    ends: &mut Lines<T>,
+    ends: &mut LineBuffer<T>,
     row: &mut [T],
 ) {
     let columns = [level.columns.div_ceil(2), level.columns / 2];

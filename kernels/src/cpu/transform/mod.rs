@@ -1,7 +1,6 @@
 //! The wavelet transform: of one plane level by level, and of whole pictures.
 
 mod filter;
-pub(super) mod input;
 mod level;
 mod lift;
 mod line;
@@ -9,6 +8,7 @@ mod merge_level;
 mod output;
 pub(super) mod pyramid;
 mod row;
+pub(super) mod row_source;
 mod short;
 mod split_level;
 pub(crate) mod whole;

@@ -4,10 +4,10 @@ use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
 use super::filter::LiftingFilter;
-use super::input::Input;
-use super::level::{DetailPlace, Level, PlaneRows};
+use super::level::{DetailPlace, LevelGeometry, PlaneRows};
 use super::merge_level::{Bands, merge_level};
 use super::output::Output;
+use super::row_source::RowSource;
 use super::split_level::split_level;
 use super::window::WindowScratch;
 use crate::cpu::vector::VectorSample;
@@ -98,9 +98,9 @@ impl<T: VectorSample> PlaneTransform<T> {
         }
     }
 
-    fn level(&self, level: usize) -> Level {
+    fn level(&self, level: usize) -> LevelGeometry {
         let (columns, rows) = self.pyramid.transform_extent(level);
-        Level { columns, rows, boundary: self.boundary }
+        LevelGeometry { columns, rows, boundary: self.boundary }
     }
 
     /// Returns the size of the last low band.
@@ -113,7 +113,7 @@ impl<T: VectorSample> PlaneTransform<T> {
     }
 
     /// Samples, of [`extent`], to coefficients. What the layout leaves between bands is not written.
-    pub(in crate::cpu) fn forward(&mut self, samples: impl Input<T>, bands: &mut [T], layout: Order) {
+    pub(in crate::cpu) fn forward(&mut self, samples: impl RowSource<T>, bands: &mut [T], layout: Order) {
         let levels = self.pyramid.levels();
         for number in 1..=levels {
             let (level, place) = (self.level(number), layout.place(&self.pyramid, number));
@@ -185,8 +185,6 @@ impl<T: VectorSample> PlaneTransform<T> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::FrameSize;
     use picture::params::{CodecParams, Padding};
 

@@ -4,10 +4,10 @@ use picture::params::Boundary;
 use rayon::prelude::*;
 
 use super::filter::LiftingFilter;
-use super::input::Input;
-use super::level::{DetailPlace, Level};
-use super::line::{HALO, Lines};
+use super::level::{DetailPlace, LevelGeometry};
+use super::line::{HALO, LineBuffer};
 use super::row;
+use super::row_source::RowSource;
 use super::short::{SHORT, Short, end_row, is_end, short_length};
 use super::window::{self, PAIRS, Window, WindowScratch, source};
 use crate::cpu::vector::VectorSample;
@@ -37,9 +37,9 @@ impl<T> Written<'_, T> {
 
 /// Splits the samples `from` into `to` (low band) and `bands` (detail).
 pub(super) fn split_level<T: VectorSample>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
-    from: impl Input<T>,
+    from: impl RowSource<T>,
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
     place: DetailPlace,
@@ -58,9 +58,9 @@ pub(super) fn split_level<T: VectorSample>(
 
 /// Splits all rows as if they went on beyond the ends, each thread a segment.
 fn split_segments<T: VectorSample>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
-    from: impl Input<T>,
+    from: impl RowSource<T>,
     (to, low_pitch): (&mut [T], usize),
     bands: &mut [T],
     place: DetailPlace,
@@ -87,9 +87,9 @@ fn split_segments<T: VectorSample>(
 
 /// Pairs of rows from `first` on, as many as the output has low rows.
 fn split_rows<T: VectorSample>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
-    from: impl Input<T>,
+    from: impl RowSource<T>,
     mut output: Written<'_, T>,
     window: &mut Window<T>,
     first: usize,
@@ -115,11 +115,11 @@ fn split_rows<T: VectorSample>(
 
 /// Splits the first and last rows of a level whose rows do not go on beyond the ends.
 fn split_ends<T: VectorSample>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
-    from: impl Input<T>,
+    from: impl RowSource<T>,
     mut output: Written<'_, T>,
-    ends: &mut Lines<T>,
+    ends: &mut LineBuffer<T>,
     room: &mut [T],
 ) {
     let length = short_length(level.rows);
@@ -145,7 +145,7 @@ fn split_ends<T: VectorSample>(
 
 /// Splits a row horizontally. `ahead` is one that will be read soon.
 fn split_row<T: VectorSample>(
-    level: &Level,
+    level: &LevelGeometry,
     filter: &LiftingFilter<T>,
     row: &[T],
     ahead: &[T],

@@ -4,9 +4,9 @@
 use picture::params::Boundary;
 
 use super::filter::LiftingFilter;
-use super::level::Level;
+use super::level::LevelGeometry;
 use super::lift::{Down, Lift};
-use super::line::{HALO, Lines};
+use super::line::{HALO, LineBuffer};
 use super::short::{SHORT, mirror};
 use crate::cpu::simd::multiversion;
 use crate::cpu::vector::{Isa, Vector, VectorSample};
@@ -21,9 +21,9 @@ const MOST_VECTORS: usize = 7;
 #[derive(Debug)]
 pub(super) struct Window<T> {
     /// A group of rows.
-    pub(super) lines: Lines<T>,
+    pub(super) lines: LineBuffer<T>,
     /// Values remembered of the rows before.
-    memory: Lines<T>,
+    memory: LineBuffer<T>,
     /// A row that nobody reads.
     unused: Vec<T>,
     /// Room for a row of samples.
@@ -33,9 +33,9 @@ pub(super) struct Window<T> {
 impl<T: VectorSample> Window<T> {
     /// Creates a window for rows of up to `columns` columns in a half.
     pub(super) fn new(columns: usize) -> Self {
-        let memory = Lines::new(1, MOST_VECTORS * columns.next_multiple_of(HALO));
+        let memory = LineBuffer::new(1, MOST_VECTORS * columns.next_multiple_of(HALO));
         Self {
-            lines: Lines::new(2 * PAIRS, columns),
+            lines: LineBuffer::new(2 * PAIRS, columns),
             memory,
             unused: vec![T::default(); columns],
             row: vec![T::default(); 2 * columns],
@@ -48,8 +48,8 @@ impl<T: VectorSample> Window<T> {
 pub(super) struct WindowScratch<T> {
     /// One for each thread.
     pub(super) windows: Vec<Window<T>>,
-    /// The rows at both ends of a level with [`Level::has_separate_ends`].
-    pub(super) ends: Lines<T>,
+    /// The rows at both ends of a level with [`LevelGeometry::has_separate_ends`].
+    pub(super) ends: LineBuffer<T>,
 }
 
 impl<T: VectorSample> WindowScratch<T> {
@@ -58,13 +58,13 @@ impl<T: VectorSample> WindowScratch<T> {
         let half = columns.div_ceil(2);
         let windows = (0..rayon::current_num_threads()).map(|_| Window::new(half)).collect();
         let ends = if boundary == Boundary::Symmetric { 1 } else { SHORT };
-        Self { windows, ends: Lines::new(ends, half) }
+        Self { windows, ends: LineBuffer::new(ends, half) }
     }
 }
 
 /// Returns the row that stands for one beyond the first or the last. Zeros are left to those who compute the ends
 /// apart.
-pub(super) fn source(row: isize, level: &Level) -> usize {
+pub(super) fn source(row: isize, level: &LevelGeometry) -> usize {
     match level.boundary {
         _ if (0..level.rows as isize).contains(&row) => row as usize,
         Boundary::Periodic => row.rem_euclid(level.rows as isize) as usize,

@@ -39,6 +39,7 @@ const CROSS: [[i32; 2]; 4] = [[1, 0], [-1, 0], [0, 1], [0, -1]];
 
 /// Work that an encoder does to find vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Effort {
     /// Units alone and joined.
     Low,
@@ -191,8 +192,6 @@ fn start(unit: usize) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
     use crate::motion::predictor::planes;
 

@@ -43,8 +43,6 @@ fn watch_for(limit: Duration, device: &str, hook: &'static Hook) -> Option<Sende
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::sync::Mutex;
 
     use super::*;

@@ -107,8 +107,6 @@ fn compare(kernel: &cl::Kernel, name: &str, args: &[NamedArg<'_>]) -> Result<()>
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
     use crate::opencl::device;
     use crate::opencl::device::header::Header;

@@ -34,8 +34,6 @@ fn refused(reason: String) -> DeviceError {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use crate::opencl::device;
     use crate::opencl::device::header::Header;
 

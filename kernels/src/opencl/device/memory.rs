@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ocl::core::MemFlags;
 
-use super::Device;
-use crate::DeviceError;
+use super::{Device, find};
 use crate::opencl::device::Result;
+use crate::{DeviceError, OpenError};
 
 /// Returns what `open` makes on `device`, if the buffers that it asks for fit there: it runs first on a device that
 /// only counts them.
@@ -20,6 +20,14 @@ pub(crate) fn open_within<T, E: From<DeviceError>>(
     #[cfg(test)]
     tests::note_count(&counted);
     open(device)
+}
+
+/// Opens within the limits of the device whose name contains `device`, or of the best one.
+pub(crate) fn open_on<T>(
+    device: Option<&str>,
+    open: impl Fn(&Arc<Device>) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
+    open_within(&find(device)?, open)
 }
 
 /// Bytes of buffers to come.
@@ -53,15 +61,14 @@ pub(super) fn fits(extent: &'static str, needed_bytes: u64, there_bytes: u64) ->
 
 #[cfg(test)]
 pub(crate) mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use std::cell::Cell;
 
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+    use picture::frame::{Chroma, FrameSize};
     use picture::params::{Boundary, CodecParams, Profile, StreamParams, Wavelet};
     use picture::pyramid::BlockLayout;
 
     use super::*;
-    use crate::opencl::device;
+    use crate::DeviceInfo;
     use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
     use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
     use crate::opencl::motion::decoder::OpenClPredictedDecoder;
@@ -72,7 +79,6 @@ pub(crate) mod tests {
     use crate::opencl::quad::encoder::OpenClEncoder;
     use crate::opencl::transform::planes::OpenClPlanes;
     use crate::opencl::transform::whole::OpenClTransform;
-    use crate::{DeviceInfo, OpenError};
 
     thread_local! {
         static COUNTED_BYTES: Cell<u64> = const { Cell::new(0) };
@@ -96,7 +102,7 @@ pub(crate) mod tests {
 
     #[test]
     fn both_limits_are_checked_with_numbers() {
-        let (memory, device) = (Memory::default(), device::find(None).unwrap());
+        let (memory, device) = (Memory::default(), find(None).unwrap());
         [(400, MemFlags::READ_WRITE), (200, MemFlags::READ_WRITE), (1000, MemFlags::ALLOC_HOST_PTR)]
             .into_iter()
             .for_each(|(bytes, flags)| memory.add(bytes, flags, &device).unwrap());
@@ -108,18 +114,14 @@ pub(crate) mod tests {
 
     fn params(width: u32, height: u32, chroma: Chroma, boundary: Boundary) -> StreamParams {
         StreamParams {
-            size: FrameSize::new(width, height).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma,
-            colour: ColourSpace::BT709_LIMITED,
             codec: CodecParams { boundary, ..CodecParams::default() },
+            ..StreamParams::new(FrameSize::new(width, height).unwrap(), chroma)
         }
     }
 
-    /// Opens something, and compares what was counted before with what was allocated.
-    fn check_open<T>(params: &StreamParams, open: impl FnOnce(&StreamParams) -> Result<T, OpenError>) {
-        take_allocated();
-        let opened = open(params).unwrap();
+    /// Compares what was counted with what was allocated to open this.
+    fn check_opened<T>(params: &StreamParams, opened: Result<T, OpenError>) {
+        let opened = opened.unwrap();
         let allocated = take_allocated();
         assert!(
             allocated > 0 && allocated == COUNTED_BYTES.replace(0),
@@ -130,27 +132,28 @@ pub(crate) mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_before_anything_is_allocated() {
-        let device = device::find(None).unwrap();
+        let device = find(None).unwrap();
         let info = DeviceInfo { memory_bytes: 4 << 20, ..device.info.clone() };
         let small = Arc::new(Device { info, ..Device::clone(&device) });
         let params = params(640, 361, Chroma::C420, Boundary::Symmetric);
         let layout = BlockLayout::new(&params);
         take_allocated();
         let refused = [
-            OpenClDecoder::on(&small, &params, layout, String::new()).err(),
-            OpenClEncoder::on(&small, &params, String::new()).err(),
-            OpenClPredictedEncoder::on(&small, &params, 32, String::new()).err(),
+            open_within(&small, |device| OpenClDecoder::new(device, &params, layout.clone(), "")).err(),
+            open_within(&small, |device| OpenClEncoder::new(device, &params, "")).err(),
+            open_within(&small, |device| OpenClPredictedEncoder::new(device, &params, 32, "")).err(),
         ];
         assert_eq!(take_allocated(), 0);
         for refused in refused {
             assert!(matches!(refused, Some(OpenError::Device(DeviceError::OutOfMemory { .. }))), "{refused:?}");
         }
-        let many = OpenClDecoder::on(&device, &params, BlockLayout::new(&params), String::new());
+        let many = OpenClDecoder::new(&device, &params, BlockLayout::new(&params), "");
         assert!(many.is_ok() && take_allocated() > 4 << 20);
     }
 
     #[test]
     fn what_is_counted_is_what_is_allocated() {
+        take_allocated();
         for (width, height, chroma, boundary) in [
             (1, 1, Chroma::Grey, Boundary::Symmetric),
             (17, 31, Chroma::C420, Boundary::Periodic),
@@ -158,21 +161,26 @@ pub(crate) mod tests {
             (321, 240, Chroma::C444, Boundary::Zero),
         ] {
             let params = params(width, height, chroma, boundary);
-            check_open(&params, |params| OpenClEncoder::open(params, None, String::new()));
-            check_open(&params, |params| OpenClDecoder::open(params, None, String::new()));
-            check_open(&params, |params| OpenClPredictedDecoder::open(params, 3, None, String::new()));
-            check_open(&params, |params| OpenClPredictedEncoder::open(params, 3, None, String::new()));
-            check_open(&params, |params| OpenClTransform::open(&params.into(), None, String::new()));
-            check_open(&params, |params| OpenClPlanes::<f32>::open(&params.into(), None, String::new()));
+            check_opened(&params, open_on(None, |device| OpenClEncoder::new(device, &params, "")));
+            check_opened(
+                &params,
+                open_on(None, |device| OpenClDecoder::new(device, &params, BlockLayout::new(&params), "")),
+            );
+            check_opened(&params, open_on(None, |device| OpenClPredictedDecoder::new(device, &params, 3, "")));
+            check_opened(&params, open_on(None, |device| OpenClPredictedEncoder::new(device, &params, 3, "")));
+            check_opened(&params, OpenClTransform::open(&(&params).into(), None, ""));
+            check_opened(&params, OpenClPlanes::<f32>::open(&(&params).into(), None, ""));
             let codec = CodecParams { wavelet: Wavelet::Cdf53, ..params.codec };
             let lossless = StreamParams { codec, ..params };
-            check_open(&lossless, |params| OpenClLosslessEncoder::open(params, None, String::new()));
-            let layout = BlockLayout::new(&lossless);
-            check_open(&lossless, |params| OpenClLosslessDecoder::open(params, layout, None, String::new()));
+            check_opened(&lossless, open_on(None, |device| OpenClLosslessEncoder::new(device, &lossless, "")));
+            check_opened(
+                &lossless,
+                open_on(None, |device| OpenClLosslessDecoder::new(device, &lossless, BlockLayout::new(&lossless), "")),
+            );
             let codec = CodecParams { profile: Profile::Pcwt, ..codec };
             let trees = StreamParams { codec, ..params };
-            check_open(&trees, |params| OpenClPcwtEncoder::open(params, None, String::new(), None));
-            check_open(&trees, |params| OpenClPcwtDecoder::open(params, None, String::new()));
+            check_opened(&trees, open_on(None, |device| OpenClPcwtEncoder::new(device, &trees, "", None)));
+            check_opened(&trees, open_on(None, |device| OpenClPcwtDecoder::new(device, &trees, "")));
         }
     }
 }

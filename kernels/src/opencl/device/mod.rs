@@ -70,8 +70,8 @@ struct Opened {
 }
 
 /// Returns the description of the back end, chosen for `reason`.
-pub(crate) fn backend(device: &Device, reason: String) -> BackendInfo {
-    BackendInfo { kind: Backend::Opencl, device: device.info.name.clone(), reason }
+pub(crate) fn backend(device: &Device, reason: &str) -> BackendInfo {
+    BackendInfo { kind: Backend::Opencl, device: device.info.name.clone(), reason: reason.to_owned() }
 }
 
 impl Device {

@@ -178,8 +178,6 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use ocl::core as cl;
 
     use super::*;

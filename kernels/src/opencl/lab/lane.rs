@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::flow::{Flow, PipelineParams};
-use super::quantised::Quantised;
+use super::quantised::QuantisedSquare;
 use crate::OpenError;
 use crate::opencl::device::Device;
 use crate::opencl::device::Result;
@@ -20,7 +20,7 @@ pub(crate) struct Lane {
     uploads: Option<Uploads>,
     inputs: Vec<Pinned<f32>>,
     outputs: Vec<Pinned<f32>>,
-    quantised: Vec<Quantised>,
+    quantised: Vec<QuantisedSquare>,
     recorder: Recorder,
 }
 
@@ -48,7 +48,7 @@ impl Lane {
                 lane.outputs.push(pipeline.queue.pinned(len)?);
             }
             if let Flow::PictureToQuantised(_, step) = *flow {
-                lane.quantised.push(Quantised::new(pipeline, stream, pyramid.side(), step)?);
+                lane.quantised.push(QuantisedSquare::new(pipeline, stream, pyramid.side(), step)?);
             }
         }
         Ok(lane)

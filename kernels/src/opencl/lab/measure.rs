@@ -44,7 +44,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     pub(crate) fn open(
         params: &TransformParams,
         device: Option<&str>,
-        reason: String,
+        reason: &str,
         scene: &Scene,
     ) -> Result<Self, OpenError> {
         let device = device::find(device)?;

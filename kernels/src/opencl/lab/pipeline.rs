@@ -30,13 +30,11 @@ pub struct OpenClPipeline {
 /// Errors after which a pipeline cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the messages name the fields")]
 pub enum PipelineError {
     /// A frame was submitted while as many as the pipeline holds were still to be collected.
     #[error("the pipeline is full: {depth} frames are in flight, collect one first")]
-    Full {
-        /// Most frames in flight.
-        depth: usize,
-    },
+    Full { depth: usize },
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

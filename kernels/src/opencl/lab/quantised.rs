@@ -11,13 +11,13 @@ use crate::opencl::transform::params;
 use crate::reference::quantise::Quantiser;
 
 /// A square of quantised coefficients and the kernel that makes it (`cl/quad/quantise.cl`).
-pub(crate) struct Quantised {
+pub(crate) struct QuantisedSquare {
     kernel: Kernel,
     square: Buffer<i32>,
     side: usize,
 }
 
-impl Quantised {
+impl QuantisedSquare {
     /// Creates the kernel for the `side` x `side` coefficients of `pipeline` at this step.
     pub(crate) fn new(pipeline: &ChannelPipeline, stream: &StreamParams, side: usize, step: StepIndex) -> Result<Self> {
         let (queue, bands) = (&pipeline.queue, &pipeline.transform.bands);

@@ -126,22 +126,13 @@ fn download(queue: &Queue, from: &queue::Buffer<f32>, staging: &mut Pinned<f32>)
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-    use picture::params::CodecParams;
+    use picture::frame::{Chroma, FrameSize};
 
     use super::*;
     use crate::wavelet::Scheme;
 
     fn results(tuning: &Tuning) -> Result<Vec<Vec<f32>>, OpenError> {
-        let params = StreamParams {
-            size: FrameSize::new(301, 167).unwrap(),
-            frame_rate: FrameRate::new(30, 1).unwrap(),
-            chroma: Chroma::C420,
-            colour: ColourSpace::BT709_LIMITED,
-            codec: CodecParams::default(),
-        };
+        let params = StreamParams::new(FrameSize::new(301, 167).unwrap(), Chroma::C420);
         TrialDevice::open(None)?.prepare(tuning, &params)?.first_run().map_err(Into::into)
     }
 

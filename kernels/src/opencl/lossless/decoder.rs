@@ -12,8 +12,7 @@ use super::channel::IntegerChannel;
 use super::encoder::squares;
 use super::ends::PictureWriter;
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::open_within;
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::{Device, backend};
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::ChannelBlocks;
 use crate::reference::check_decode;
@@ -32,32 +31,13 @@ pub(crate) struct OpenClLosslessDecoder {
 }
 
 impl OpenClLosslessDecoder {
-    /// Opens a decoder for the blocks of `layout`, a stream's or what is left of it without the finest levels, on the
-    /// device whose name contains `device`, or on the best one; `reason` says why this back end was chosen.
-    pub(crate) fn open(
-        params: &StreamParams,
-        layout: BlockLayout,
-        device: Option<&str>,
-        reason: String,
-    ) -> Result<Self, OpenError> {
-        Self::on(&device::find(device)?, params, layout, reason)
-    }
-
-    /// Opens the same on this device with its settings.
-    pub(crate) fn on(
+    /// Makes a decoder for the blocks of `layout`, a stream's or what is left of it without the finest levels, on this
+    /// device with its settings; `reason` says why this back end was chosen.
+    pub(crate) fn new(
         device: &Arc<Device>,
         params: &StreamParams,
         layout: BlockLayout,
-        reason: String,
-    ) -> Result<Self, OpenError> {
-        open_within(device, |device| Self::new(device, params, layout.clone(), reason.clone()))
-    }
-
-    fn new(
-        device: &Arc<Device>,
-        params: &StreamParams,
-        layout: BlockLayout,
-        reason: String,
+        reason: &str,
     ) -> Result<Self, OpenError> {
         let channels = IntegerChannel::all(device, params, layout.pyramids())?;
         let program = device.codec_program(true)?;

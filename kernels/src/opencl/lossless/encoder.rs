@@ -12,10 +12,9 @@ use super::channel::IntegerChannel;
 use super::ends::PictureReader;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Program;
-use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::wait;
 use crate::opencl::device::timeline::Recorder;
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::{Device, backend};
 use crate::opencl::quad::block_coder::owners;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::channel_coder::{ChannelCoder, CodingPass};
@@ -41,18 +40,9 @@ pub(crate) struct OpenClLosslessEncoder {
 const PASS: CodingPass = CodingPass { step: StepIndex::ONE, area: 0 };
 
 impl OpenClLosslessEncoder {
-    /// Opens an encoder for the pictures of a stream on the device whose name contains `device`, or on the best one;
-    /// `reason` says why this back end was chosen.
-    pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
-        Self::on(&device::find(device)?, params, reason)
-    }
-
-    /// Opens the same on this device with its settings.
-    pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
-        open_within(device, |device| Self::new(device, params, reason.clone()))
-    }
-
-    fn new(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
+    /// Makes an encoder for the pictures of a stream on this device with its settings; `reason` says why this back end
+    /// was chosen.
+    pub(crate) fn new(device: &Arc<Device>, params: &StreamParams, reason: &str) -> Result<Self, OpenError> {
         let layout = BlockLayout::new(params);
         let channels = IntegerChannel::all(device, params, layout.pyramids())?;
         let program = device.codec_program(true)?;

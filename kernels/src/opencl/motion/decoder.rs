@@ -16,10 +16,9 @@ use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, planes};
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::{Device, backend};
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::decoder::times;
@@ -52,23 +51,13 @@ pub(crate) struct OpenClPredictedDecoder {
 }
 
 impl OpenClPredictedDecoder {
-    /// Opens a decoder for the frames of a stream without prediction, predicted from the last `states` ones, on the device whose
-    /// name contains `device`, or on the best one; `reason` says why this back end was chosen.
-    pub(crate) fn open(
-        params: &StreamParams,
-        states: u8,
-        device: Option<&str>,
-        reason: String,
-    ) -> Result<Self, OpenError> {
-        open_within(&device::find(device)?, |device| Self::new(device, params, states, reason.clone()))
-    }
-
-    /// Opens the same on this device with its settings, where its buffers are known to fit.
-    pub(super) fn new(
+    /// Makes a decoder for the frames of a stream without prediction, predicted from the last `states` ones, on this device
+    /// with its settings; `reason` says why this back end was chosen.
+    pub(crate) fn new(
         device: &Arc<Device>,
         params: &StreamParams,
         states: u8,
-        reason: String,
+        reason: &str,
     ) -> Result<Self, OpenError> {
         let layout = BlockLayout::new(params);
         let pipelines = ChannelPipeline::of_layout(device, params, &layout, true)?;

@@ -17,12 +17,11 @@ use super::residual::{ChannelResidual, Distances};
 use super::states::Place;
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, planes};
+use crate::opencl::device::Device;
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Buffer, Pinned};
 use crate::opencl::device::timeline::{DeviceStage, Sampling, Timeline};
-use crate::opencl::device::{self, Device};
 use crate::opencl::quad::block_coder::FrameCoder;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::encoder::areas_and_rate;
@@ -68,27 +67,13 @@ struct PredictedChannel {
 }
 
 impl OpenClPredictedEncoder {
-    /// Opens an encoder, and the decoder of its states, for the arguments of [`OpenClPredictedDecoder::open`].
-    pub(crate) fn open(
-        params: &StreamParams,
-        states: u8,
-        device: Option<&str>,
-        reason: String,
-    ) -> Result<Self, OpenError> {
-        Self::on(&device::find(device)?, params, states, reason)
-    }
-
-    /// Opens the same on this device with its settings.
-    pub(crate) fn on(
+    /// Makes an encoder, and the decoder of its states, for the arguments of [`OpenClPredictedDecoder::new`].
+    pub(crate) fn new(
         device: &Arc<Device>,
         params: &StreamParams,
         states: u8,
-        reason: String,
+        reason: &str,
     ) -> Result<Self, OpenError> {
-        open_within(device, |device| Self::new(device, params, states, reason.clone()))
-    }
-
-    fn new(device: &Arc<Device>, params: &StreamParams, states: u8, reason: String) -> Result<Self, OpenError> {
         let decoder = OpenClPredictedDecoder::new(device, params, states, reason)?;
         let (pipelines, layout) = ChannelPipeline::all(device, params)?;
         let Some(first) = pipelines.first() else {

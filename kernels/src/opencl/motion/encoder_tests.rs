@@ -1,11 +1,9 @@
 //! The encoder of predicted frames against the processor's, given the same vectors, with the device's own settings and others.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Levels, Padding, StreamParams};
 use picture::pyramid::BlockLayout;
 
@@ -33,13 +31,7 @@ fn devices() -> [Arc<Device>; 2] {
 }
 
 fn params(width: u32, height: u32, chroma: Chroma) -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(width, height).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    }
+    StreamParams::new(FrameSize::new(width, height).unwrap(), chroma)
 }
 
 /// Returns a picture with slopes that move from frame to frame, and a little noise.
@@ -97,7 +89,7 @@ fn harmed(frame: &CodedFrame, seed: usize) -> ReceivedFrame {
 /// Many frames, of any vectors, with losses and states that the device has, has made of what a receiver lacked, or has not.
 fn frames_are_those_of_the_processor(device: &Arc<Device>, params: &StreamParams, formats: &[PixelFormat]) {
     let mut processor = Processor::new(params);
-    let mut encoder = OpenClPredictedEncoder::on(device, params, STATES, String::new()).unwrap();
+    let mut encoder = OpenClPredictedEncoder::new(device, params, STATES, "").unwrap();
     let channels = params.chroma.channels().len();
     let mut states = vec![(0, super::tests::picture(params.chroma, params.size))];
     for number in 1..=12 {
@@ -166,7 +158,7 @@ fn frames_are_those_of_the_processor_with_other_transforms() {
 fn a_frame_that_is_given_up_leaves_no_trace() {
     let [_, device] = devices();
     let params = params(97, 70, Chroma::C420);
-    let mut encoder = OpenClPredictedEncoder::on(&device, &params, STATES, String::new()).unwrap();
+    let mut encoder = OpenClPredictedEncoder::new(&device, &params, STATES, "").unwrap();
     let mut processor = Processor::new(&params);
     let state = super::tests::picture(params.chroma, params.size);
     let pictures = [1, 2].map(|number| picture(PixelFormat::I420, params.size, number));
@@ -187,7 +179,7 @@ fn a_frame_that_is_given_up_leaves_no_trace() {
 fn a_picture_of_another_size_is_refused() {
     let [device, _] = devices();
     let params = params(97, 70, Chroma::C420);
-    let mut encoder = OpenClPredictedEncoder::on(&device, &params, STATES, String::new()).unwrap();
+    let mut encoder = OpenClPredictedEncoder::new(&device, &params, STATES, "").unwrap();
     let data = vec![0; PixelFormat::I420.bytes(params.size.halved())];
     assert!(encoder.bring(PictureRef::new(PixelFormat::I420, params.size.halved(), &data).unwrap()).is_err());
 }

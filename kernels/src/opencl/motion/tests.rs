@@ -1,8 +1,6 @@
 //! Prediction on the device against the reference, with the settings of all kinds of device. On any device: results do not
 //! depend on settings.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 
 use picture::frame::{Chroma, FrameSize};

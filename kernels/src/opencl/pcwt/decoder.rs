@@ -7,8 +7,7 @@ use picture::params::StreamParams;
 use super::{ChannelTree, Channels, program};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
-use crate::opencl::device::memory::open_within;
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::{Device, backend};
 use crate::opencl::lossless::channel::Staged;
 use crate::opencl::lossless::ends::PictureWriter;
 use crate::pcwt::{self, PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
@@ -26,13 +25,8 @@ pub(crate) struct OpenClPcwtDecoder {
 }
 
 impl OpenClPcwtDecoder {
-    /// Opens a decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why
-    /// this back end was chosen.
-    pub(crate) fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
-        open_within(&device::find(device)?, |device| Self::new(device, params, reason.clone()))
-    }
-
-    fn new(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
+    /// Makes a decoder for a stream on this device; `reason` says why this back end was chosen.
+    pub(crate) fn new(device: &Arc<Device>, params: &StreamParams, reason: &str) -> Result<Self, OpenError> {
         let channels = ChannelTree::all(device, params)?;
         let program = program(device)?;
         let coders =

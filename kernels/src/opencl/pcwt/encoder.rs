@@ -7,9 +7,8 @@ use picture::params::StreamParams;
 use super::{ChannelTree, Channels, SLOT_WORDS, program};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
-use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Buffer, Event, wait};
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::{Device, backend};
 use crate::opencl::lossless::channel::{LSIZE, Staged};
 use crate::opencl::lossless::ends::PictureReader;
 use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};
@@ -29,22 +28,12 @@ pub(crate) struct OpenClPcwtEncoder {
 }
 
 impl OpenClPcwtEncoder {
-    /// Opens an encoder for the pictures of a stream of the profile `pcwt` on the device whose name contains `device`,
-    /// or on the best one; `reason` says why this back end was chosen. `joining` makes no difference but of time:
-    /// `None` for what suits the device.
-    pub(crate) fn open(
-        params: &StreamParams,
-        device: Option<&str>,
-        reason: String,
-        joining: Option<Joining>,
-    ) -> Result<Self, OpenError> {
-        open_within(&device::find(device)?, |device| Self::new(device, params, reason.clone(), joining))
-    }
-
-    fn new(
+    /// Makes an encoder for the pictures of a stream of the profile `pcwt` on this device; `reason` says why this back end
+    /// was chosen. `joining` makes no difference but of time: `None` for what suits the device.
+    pub(crate) fn new(
         device: &Arc<Device>,
         params: &StreamParams,
-        reason: String,
+        reason: &str,
         joining: Option<Joining>,
     ) -> Result<Self, OpenError> {
         let channels = ChannelTree::all(device, params)?;

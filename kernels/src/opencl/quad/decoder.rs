@@ -11,23 +11,21 @@ use super::block_decoder::ChannelDecoder;
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Event, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::{Device, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::download::Downloader;
 use crate::reference::check_decode;
 use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, OpenError, Picture};
 
 /// Decoder on an OpenCL device.
-pub struct OpenClDecoder {
+pub(crate) struct OpenClDecoder {
     params: StreamParams,
     layout: BlockLayout,
     pipelines: Vec<ChannelPipeline>,
     channels: Vec<ChannelDecoder>,
     downloaders: Vec<Downloader>,
-    overlap: bool,
     recorder: Recorder,
     sampling: Sampling,
     timeline: Timeline,
@@ -37,37 +35,13 @@ pub struct OpenClDecoder {
 }
 
 impl OpenClDecoder {
-    /// Opens a decoder for a stream on the device whose name contains `device`, or on the best one; `reason` says why
-    /// this back end was chosen.
-    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
-        Self::open_for(params, BlockLayout::new(params), device, reason)
-    }
-
-    /// Opens a decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels.
-    pub(crate) fn open_for(
-        params: &StreamParams,
-        layout: BlockLayout,
-        device: Option<&str>,
-        reason: String,
-    ) -> Result<Self, OpenError> {
-        Self::on(&device::find(device)?, params, layout, reason)
-    }
-
-    /// Opens the same on this device with its settings.
-    pub(crate) fn on(
+    /// Makes a decoder for the blocks of `layout`, a stream's or what is left of it without the finest levels, on this
+    /// device with its settings; `reason` says why this back end was chosen.
+    pub(crate) fn new(
         device: &Arc<Device>,
         params: &StreamParams,
         layout: BlockLayout,
-        reason: String,
-    ) -> Result<Self, OpenError> {
-        open_within(device, |device| Self::new(device, params, layout.clone(), reason.clone()))
-    }
-
-    fn new(
-        device: &Arc<Device>,
-        params: &StreamParams,
-        layout: BlockLayout,
-        reason: String,
+        reason: &str,
     ) -> Result<Self, OpenError> {
         let pipelines = ChannelPipeline::of_layout(device, params, &layout, true)?;
         let dropped = layout.dropped_levels();
@@ -83,7 +57,6 @@ impl OpenClDecoder {
             pipelines,
             channels,
             downloaders,
-            overlap: true,
             recorder: Recorder::default(),
             sampling: Sampling::default(),
             timeline: Timeline::default(),
@@ -91,22 +64,6 @@ impl OpenClDecoder {
             damaged: 0,
             backend: backend(device, reason),
         })
-    }
-
-    /// Sets the overlap as [`super::encoder::OpenClEncoder::set_overlap`] does.
-    pub fn set_overlap(&mut self, overlap: bool) {
-        self.overlap = overlap;
-    }
-
-    /// Measures as [`super::encoder::OpenClEncoder::measure_every`] does; block decoder and inverse transform share the
-    /// time of other frames as that of the last one measured.
-    pub fn measure_every(&mut self, frames: u64) {
-        self.sampling = Sampling::every(frames);
-    }
-
-    /// Returns what the device did for the last frame that was measured.
-    pub fn timeline(&self) -> &Timeline {
-        &self.timeline
     }
 
     /// Starts decoding the blocks of a channel, which are in its pinned memory.
@@ -142,12 +99,8 @@ impl OpenClDecoder {
         // All channels' blocks go first: they take the longest.
         for index in 0..self.pipelines.len() {
             self.start(index, frame.header)?;
-            if !self.overlap {
-                running.push(self.bring(index)?);
-                self.pipelines[index].queue.finish()?;
-            }
         }
-        for index in running.len()..self.pipelines.len() {
+        for index in 0..self.pipelines.len() {
             running.push(self.bring(index)?);
         }
         let planes =

@@ -10,9 +10,9 @@ use super::block_coder::FrameCoder;
 use super::blocks::ChannelBlocks;
 use crate::motion::predictor::AloneEncoder;
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::open_within;
+use crate::opencl::device::memory::open_on;
 use crate::opencl::device::timeline::{DeviceStage, Interval, Sampling, Timeline};
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::{Device, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Uploads;
 use crate::rate::RateControl;
@@ -35,16 +35,12 @@ pub struct OpenClEncoder {
 impl OpenClEncoder {
     /// Opens an encoder for the pictures of a stream on the device whose name contains `device`, or on the best one;
     /// `reason` says why this back end was chosen.
-    pub fn open(params: &StreamParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
-        Self::on(&device::find(device)?, params, reason)
+    pub fn open(params: &StreamParams, device: Option<&str>, reason: &str) -> Result<Self, OpenError> {
+        open_on(device, |device| Self::new(device, params, reason))
     }
 
-    /// Opens the same on this device with its settings.
-    pub(crate) fn on(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
-        open_within(device, |device| Self::new(device, params, reason.clone()))
-    }
-
-    fn new(device: &Arc<Device>, params: &StreamParams, reason: String) -> Result<Self, OpenError> {
+    /// Makes the same on this device with its settings.
+    pub(crate) fn new(device: &Arc<Device>, params: &StreamParams, reason: &str) -> Result<Self, OpenError> {
         let (pipelines, layout) = ChannelPipeline::all(device, params)?;
         let uploads = Uploads::new(&pipelines, params, 1)?;
         let blocks = layout.blocks().len();

@@ -1,12 +1,10 @@
 //! The block coder with the settings of graphics cards, where several work-items share a block and whole frames are
 //! coded at several steps, against the reference. On any device: results do not depend on settings.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 use picture::run::coded_size;
@@ -22,13 +20,7 @@ use crate::tune::Tuning;
 use crate::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
 
 fn params(width: u32, height: u32) -> StreamParams {
-    StreamParams {
-        size: FrameSize::new(width, height).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma: Chroma::C420,
-        colour: ColourSpace::BT709_LIMITED,
-        codec: CodecParams::default(),
-    }
+    StreamParams::new(FrameSize::new(width, height).unwrap(), Chroma::C420)
 }
 
 /// Returns a number that looks random, the same on every run.
@@ -104,7 +96,7 @@ fn work_items_that_share_a_block_code_what_the_reference_codes() {
         let params = params(width, height);
         let expected = encode_all(&mut ReferenceEncoder::new(&params, String::new()), &params);
         for device in devices() {
-            let mut encoder = OpenClEncoder::on(&device, &params, String::new()).unwrap();
+            let mut encoder = OpenClEncoder::new(&device, &params, "").unwrap();
             let frames = encode_all(&mut encoder, &params);
             assert!(frames == expected, "{width} x {height} with {:?}", device.tuning);
         }
@@ -118,7 +110,7 @@ fn what_fits_is_known_to_the_byte_and_leaves_no_trace() {
     let data = picture(&params, 4);
     let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
     for device in devices() {
-        let open = || OpenClEncoder::on(&device, &params, String::new()).unwrap();
+        let open = || OpenClEncoder::new(&device, &params, "").unwrap();
         let (mut encoder, mut other) = (open(), open());
         for index in [0, 40, 56, 90, 130] {
             let step = StepIndex::new(index).unwrap();
@@ -139,8 +131,7 @@ fn work_items_that_share_a_block_decode_what_the_reference_decodes() {
     let expected = decode_all(&mut ReferenceDecoder::new(&params, BlockLayout::new(&params), String::new()));
     assert!(expected.1 > 20, "{} damaged blocks", expected.1);
     for device in devices() {
-        let result =
-            decode_all(&mut OpenClDecoder::on(&device, &params, BlockLayout::new(&params), String::new()).unwrap());
+        let result = decode_all(&mut OpenClDecoder::new(&device, &params, BlockLayout::new(&params), "").unwrap());
         assert!(result == expected, "{:?}", device.tuning);
     }
 }
@@ -159,10 +150,10 @@ fn work_items_that_share_a_lossless_block_do_as_the_reference_does() {
         let decode_all = |decoder: &mut dyn Decoder| decode_all(decoder, &params, &received);
         let expected = decode_all(&mut *open_decoder(&params, BackendChoice::Reference, None).unwrap());
         for device in devices() {
-            let mut encoder = OpenClLosslessEncoder::on(&device, &params, String::new()).unwrap();
+            let mut encoder = OpenClLosslessEncoder::new(&device, &params, "").unwrap();
             let coded = encoder.encode(picture, Target::Lossless).unwrap();
             assert!(coded == frame, "{width} x {height} with {:?}", device.tuning);
-            let mut decoder = OpenClLosslessDecoder::on(&device, &params, layout(), String::new()).unwrap();
+            let mut decoder = OpenClLosslessDecoder::new(&device, &params, layout(), "").unwrap();
             assert!(decode_all(&mut decoder) == expected, "{width} x {height} with {:?}", device.tuning);
         }
     }
@@ -174,7 +165,7 @@ fn a_picture_that_stays_is_coded_alike_frame_after_frame() {
     let data = picture(&params, 5);
     let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
     let mut reference = ReferenceEncoder::new(&params, String::new());
-    let mut encoder = OpenClEncoder::on(&devices()[0], &params, String::new()).unwrap();
+    let mut encoder = OpenClEncoder::new(&devices()[0], &params, "").unwrap();
     for frame in 0..70 {
         let target = Target::Bytes(6000);
         let expected = reference.encode(picture, target).unwrap();

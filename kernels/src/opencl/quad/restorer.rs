@@ -50,13 +50,11 @@ impl ChannelRestorer {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::sync::Arc;
 
     use picture::coded::StepIndex;
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-    use picture::params::{CodecParams, StreamParams};
+    use picture::frame::{Chroma, FrameSize};
+    use picture::params::StreamParams;
 
     use super::*;
     use crate::opencl::device;
@@ -84,13 +82,7 @@ mod tests {
         for (width, height, chroma, fine_blocks) in
             [(203, 117, Chroma::C420, 17), (1, 7, Chroma::Grey, 0), (64, 33, Chroma::C444, 1 << 20)]
         {
-            let params = StreamParams {
-                size: FrameSize::new(width, height).unwrap(),
-                frame_rate: FrameRate::new(30, 1).unwrap(),
-                chroma,
-                colour: ColourSpace::BT709_LIMITED,
-                codec: CodecParams::default(),
-            };
+            let params = StreamParams::new(FrameSize::new(width, height).unwrap(), chroma);
             let header = FrameHeader { step: StepIndex::new(56).unwrap(), fine_blocks };
             for tuning in [(32, 4), (64, 2), (1, 1)].map(|(size, blocks)| shape(size, blocks)) {
                 let device = Arc::new(device.with_tuning(tuning));

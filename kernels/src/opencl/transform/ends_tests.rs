@@ -1,12 +1,10 @@
 //! The finest level from and to the bytes of pictures, with the settings of all kinds of device, against the reference.
 //! On any device: results do not depend on settings.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
 
 use picture::coded::StepIndex;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 use picture::pyramid::BlockLayout;
 
@@ -25,11 +23,8 @@ use crate::{BackendChoice, Decoder, DeviceKind, Encoder, Picture, PictureRef, Ta
 
 fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding) -> StreamParams {
     StreamParams {
-        size: FrameSize::new(size.0, size.1).unwrap(),
-        frame_rate: FrameRate::new(30, 1).unwrap(),
-        chroma,
-        colour: ColourSpace::BT709_LIMITED,
         codec: CodecParams { boundary, padding, ..CodecParams::default() },
+        ..StreamParams::new(FrameSize::new(size.0, size.1).unwrap(), chroma)
     }
 }
 
@@ -131,7 +126,7 @@ fn bytes_are_written_by_all_schemes() {
         // Boundaries are in what the tests of transforms compare.
         let few = if boundary == Boundary::Symmetric { devices.len() } else { 2 };
         for device in &devices[..few] {
-            let mut decoder = OpenClDecoder::on(device, &params, layout.clone(), String::new()).unwrap();
+            let mut decoder = OpenClDecoder::new(device, &params, layout.clone(), "").unwrap();
             assert!(decode(&mut decoder) == expected, "{params:?} with {:?}", device.tuning);
         }
     }

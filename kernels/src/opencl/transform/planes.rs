@@ -33,7 +33,7 @@ struct ChannelPlanes<T: Tabled> {
 impl<T: Sample + Tabled> OpenClPlanes<T> {
     /// Opens this transform on the device whose name contains `device`, or on the best one; `reason` says why this back
     /// end was chosen.
-    pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
+    pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: &str) -> Result<Self, OpenError> {
         let device = device::find(device)?;
         let pyramids = params.pyramids();
         let channels = open_within(&device, |device| {

@@ -2,44 +2,44 @@
 
 use std::sync::Arc;
 
-use picture::frame::{ColourSpace, FrameRate};
+use picture::frame::FrameRate;
 use picture::params::{CodecParams, StreamParams};
 use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPipeline;
 use super::upload::{PicturePlace, Uploads};
 use crate::opencl::device::Result;
-use crate::opencl::device::memory::open_within;
+use crate::opencl::device::memory::open_on;
 use crate::opencl::device::queue::Pinned;
-use crate::opencl::device::timeline::{DeviceStage, Recorder, Timeline};
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::timeline::Recorder;
+use crate::opencl::device::{Device, backend};
 use crate::reference::check_picture;
 use crate::transform::Filter;
 use crate::wavelet::{Element, Scheme, Wavelet};
 use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
 
 /// Transform on an OpenCL device.
-pub struct OpenClTransform {
+pub(crate) struct OpenClTransform {
     params: StreamParams,
     layout: BlockLayout,
     pipelines: Vec<ChannelPipeline>,
     uploads: Uploads,
     /// One square, or plane, per channel.
     staging: Vec<Pinned<f32>>,
+    /// Of no use here: parts that streams share note their commands.
     recorder: Recorder,
-    timeline: Timeline,
     backend: BackendInfo,
 }
 
 impl OpenClTransform {
     /// Opens this transform on the device whose name contains `device`, or on the best one;
     /// [`OpenError::NotOnThisBackend`] if it is none that OpenCL computes. `reason` says why this back end was chosen.
-    pub fn open(params: &TransformParams, device: Option<&str>, reason: String) -> Result<Self, OpenError> {
+    pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: &str) -> Result<Self, OpenError> {
         let params = as_stream(params)?;
-        open_within(&device::find(device)?, |device| Self::new(device, params, reason.clone()))
+        open_on(device, |device| Self::new(device, params, reason))
     }
 
-    fn new(device: &Arc<Device>, params: StreamParams, reason: String) -> Result<Self, OpenError> {
+    fn new(device: &Arc<Device>, params: StreamParams, reason: &str) -> Result<Self, OpenError> {
         let (pipelines, layout) = ChannelPipeline::all(device, &params)?;
         let uploads = Uploads::new(&pipelines, &params, 1)?;
         let staging = pipelines.iter().map(|p| p.queue.pinned(p.transform.staging_len())).collect::<Result<_, _>>()?;
@@ -50,23 +50,15 @@ impl OpenClTransform {
             pipelines,
             uploads,
             recorder: Recorder::default(),
-            timeline: Timeline::default(),
             backend: backend(device, reason),
         })
-    }
-
-    /// Returns the device's commands for the last call.
-    pub fn timeline(&self) -> &Timeline {
-        &self.timeline
     }
 
     fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>> {
         self.recorder.clear();
         self.clear_bands()?;
         self.uploads.forward(&self.pipelines, PicturePlace::Host(picture), true, &mut self.recorder, |_, _| Ok(()))?;
-        let squares = self.download_squares()?;
-        self.timeline = self.recorder.timeline()?;
-        Ok(squares)
+        self.download_squares()
     }
 
     fn run_forward_planes(&mut self, planes: &[Vec<f32>]) -> Result<Vec<Vec<f32>>> {
@@ -79,14 +71,11 @@ impl OpenClTransform {
                 to[from.len()..].fill(0.0);
             }
             // Without any level these are bands, and zero below the plane.
-            let event = pipeline.queue.upload(staging, samples, pipeline.height * pitch)?;
-            self.recorder.note(pipeline.channel, DeviceStage::Upload, event);
+            pipeline.queue.upload(staging, samples, pipeline.height * pitch)?;
             pipeline.split(&mut self.recorder)?;
             pipeline.queue.flush()?;
         }
-        let squares = self.download_squares()?;
-        self.timeline = self.recorder.timeline()?;
-        Ok(squares)
+        self.download_squares()
     }
 
     /// Sets the bands to zero, because the transform does not write all of them.
@@ -94,12 +83,11 @@ impl OpenClTransform {
         self.pipelines.iter().try_for_each(|pipeline| pipeline.queue.clear(&pipeline.transform.bands))
     }
 
-    /// Brings the coefficients to the host; notes the commands.
+    /// Brings the coefficients to the host.
     fn download_squares(&mut self) -> Result<Vec<Vec<f32>>> {
         for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
             let bands = &pipeline.transform.bands;
-            let event = pipeline.queue.download(bands, staging, bands.len())?;
-            self.recorder.note(pipeline.channel, DeviceStage::Download, event);
+            pipeline.queue.download(bands, staging, bands.len())?;
             pipeline.queue.flush()?;
         }
         let mut squares = Vec::new();
@@ -120,12 +108,10 @@ impl OpenClTransform {
             for (to, from) in staging.values_mut().chunks_mut(pitch).zip(square.chunks(pyramid.side())) {
                 to[..from.len()].copy_from_slice(from);
             }
-            let event = pipeline.queue.upload(staging, bands, bands.len())?;
-            self.recorder.note(pipeline.channel, DeviceStage::Upload, event);
+            pipeline.queue.upload(staging, bands, bands.len())?;
             pipeline.invert(&mut self.recorder)?;
             let (samples, _) = pipeline.transform.samples();
-            let event = pipeline.queue.download(samples, staging, samples.len())?;
-            self.recorder.note(pipeline.channel, DeviceStage::Download, event);
+            pipeline.queue.download(samples, staging, samples.len())?;
             pipeline.queue.flush()?;
         }
         let mut planes = Vec::new();
@@ -134,7 +120,6 @@ impl OpenClTransform {
             let (_, pitch) = pipeline.transform.samples();
             planes.push(rows(staging.values(), pipeline.width, pipeline.height, pitch));
         }
-        self.timeline = self.recorder.timeline()?;
         Ok(planes)
     }
 
@@ -190,15 +175,13 @@ fn as_stream(params: &TransformParams) -> Result<StreamParams, OpenError> {
         return Err(cannot(format!("pictures to {} in {}", params.filter, params.element)));
     }
     Ok(StreamParams {
-        size: params.size,
         frame_rate: FrameRate::new(1, 1).ok_or_else(|| cannot("a picture".to_owned()))?,
-        chroma: params.chroma,
-        colour: ColourSpace::BT709_LIMITED,
         codec: CodecParams {
             levels: params.levels,
             boundary: params.boundary,
             padding: params.padding,
             ..CodecParams::default()
         },
+        ..StreamParams::new(params.size, params.chroma)
     })
 }

@@ -6,11 +6,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use kernels::BackendChoice;
+use kernels::wavelet::Wavelet;
 use picture::params::Levels;
 
 use super::one::{measure, write};
 use super::table::Table;
-use crate::args::{BackendName, BenchArgs, BenchKind, ComputeArgs, TransformArgs, WaveletName};
+use crate::args::{BenchArgs, BenchKind, ComputeArgs, TransformArgs};
 
 /// Folder of the files unless another is named.
 const FOLDER: &str = "bench-results";
@@ -70,11 +72,11 @@ fn parts<'a>(args: &'a BenchArgs, transform: &'a TransformArgs, compute: &'a Com
     if args.sizes.is_empty() {
         parts.push(("dwt-few-levels", Box::new(|| few_levels(args, transform, compute))));
     }
-    if matches!(compute.backend, BackendName::Auto | BackendName::Opencl) {
+    if matches!(compute.backend, BackendChoice::Auto | BackendChoice::Opencl) {
         parts.extend([
-            part("schemes-cdf97", BenchKind::Schemes, "square", of(WaveletName::Cdf97)),
-            part("schemes-cdf53", BenchKind::Schemes, "square", of(WaveletName::Cdf53)),
-            part("schemes-dd137", BenchKind::Schemes, "square", of(WaveletName::Dd137)),
+            part("schemes-cdf97", BenchKind::Schemes, "square", of(Wavelet::Cdf97)),
+            part("schemes-cdf53", BenchKind::Schemes, "square", of(Wavelet::Cdf53)),
+            part("schemes-dd137", BenchKind::Schemes, "square", of(Wavelet::Dd137)),
             part("transfer", BenchKind::Transfer, "hd", TransformArgs::default()),
             part("overlap", BenchKind::Overlap, "hd", TransformArgs::default()),
         ]);

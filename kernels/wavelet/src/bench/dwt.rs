@@ -15,7 +15,6 @@ use super::samples::Samples;
 use super::sizes::sizes;
 use super::{Axes, Limit, Table, describe, ms, scene, transform_params};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
-use crate::options;
 
 pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &ComputeArgs) -> Result<Table> {
     let mut table = Table::new(&[
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
     table.note("share: of copy_gb_s, which a copy of one plane reads and writes on the device".to_owned());
     for size in sizes(&args.sizes, "1920x1080")? {
         let params = transform_params(transform, size, Chroma::C444)?;
-        let backend = options::backend(compute.backend);
+        let backend = compute.backend;
         let mut measure = measure::open(&params, backend, compute.device.as_deref(), &scene::sample)?;
         let rounds = rounds(&mut *measure, Limit::of(args), params.element)?;
         let copy = copy_rate(&mut *measure)?;
@@ -124,7 +123,6 @@ pub(crate) fn values_moved(pyramid: &Pyramid) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use picture::frame::FrameSize;
     use picture::params::{CodecParams, Levels, Padding};
 

@@ -10,7 +10,7 @@ use picture::params::{CodecParams, Profile, StreamParams};
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
-use crate::{options, pcwt};
+use crate::pcwt;
 
 /// A way to code a picture: makes a code of it, whose bytes are counted, and a picture of that; how long both took.
 type RoundTrip<'a> = Box<dyn FnMut(&mut Picture, &mut usize) -> Result<[Duration; 2]> + 'a>;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
 
 /// Returns the ways of the back end in use to join the elements of a group; `None` where there is but one.
 fn joinings(params: &StreamParams, compute: &ComputeArgs) -> Result<Vec<Option<Joining>>> {
-    let encoder = open_pcwt_encoder(params, options::backend(compute.backend), compute.device.as_deref())?;
+    let encoder = open_pcwt_encoder(params, compute.backend, compute.device.as_deref())?;
     let on_device = encoder.backend().is_device();
     Ok(if on_device { vec![Some(Joining::Serial), Some(Joining::Atomic)] } else { vec![None] })
 }
@@ -70,7 +70,7 @@ fn by_quad<'a>(
     picture: PictureRef<'a>,
     compute: &ComputeArgs,
 ) -> Result<(BackendInfo, RoundTrip<'a>)> {
-    let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+    let (choice, device) = (compute.backend, compute.device.as_deref());
     let mut encoder = open_encoder(params, choice, device)?;
     let mut decoder = open_decoder(params, choice, device)?;
     let backend = encoder.backend().clone();
@@ -93,7 +93,7 @@ fn by_pcwt<'a>(
     joining: Option<Joining>,
     compute: &ComputeArgs,
 ) -> Result<(BackendInfo, RoundTrip<'a>)> {
-    let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+    let (choice, device) = (compute.backend, compute.device.as_deref());
     let mut encoder = match joining {
         Some(joining) => open_joining_encoder(params, device, joining)?,
         None => open_pcwt_encoder(params, choice, device)?,

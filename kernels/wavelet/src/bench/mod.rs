@@ -54,18 +54,18 @@ fn describe(params: &TransformParams) -> String {
 /// Refuses a back end that has no device memory and no queues.
 #[cfg(feature = "opencl")]
 fn require_opencl(kind: &str, compute: &ComputeArgs) -> Result<()> {
-    use crate::args::BackendName;
-    let possible = matches!(compute.backend, BackendName::Auto | BackendName::Opencl);
+    use kernels::BackendChoice;
+    let possible = matches!(compute.backend, BackendChoice::Auto | BackendChoice::Opencl);
     ensure!(possible, "bench {kind} measures an OpenCL device: use --backend opencl");
     Ok(())
 }
 
 fn open_encoder(params: &StreamParams, compute: &ComputeArgs) -> Result<Box<dyn Encoder>> {
-    Ok(kernels::open_encoder(params, options::backend(compute.backend), compute.device.as_deref())?)
+    Ok(kernels::open_encoder(params, compute.backend, compute.device.as_deref())?)
 }
 
 fn open_decoder(params: &StreamParams, compute: &ComputeArgs) -> Result<Box<dyn Decoder>> {
-    Ok(kernels::open_decoder(params, options::backend(compute.backend), compute.device.as_deref())?)
+    Ok(kernels::open_decoder(params, compute.backend, compute.device.as_deref())?)
 }
 
 /// Milliseconds as text.

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
 
 /// Returns all rows of a size.
 fn cases(size: FrameSize) -> Result<Vec<Case>> {
-    let info = scene::info(size)?;
+    let info = scene::info(size);
     let stream: StreamParams = stream::stream_params(&info, Chroma::C444, CodecParams::default());
     let params = |flow, depth, stripes, overlap| PipelineParams { stream, flow, depth, stripes, overlap, timed: false };
     let step = StepIndex::new(STEP_INDEX).unwrap_or(StepIndex::MAX);

@@ -189,7 +189,6 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn series(name: &str, height: f64) -> Series {

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         let pictures = [subject.info.picture(&subject.data)?, PictureRef::new(PixelFormat::I420, params.size, &later)?];
         let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
         for effort in [Effort::Low, Effort::Medium, Effort::High] {
-            let (choice, device) = (options::backend(compute.backend), compute.device.as_deref());
+            let (choice, device) = (compute.backend, compute.device.as_deref());
             let settings = PredictionSettings { reference_age: 1, effort };
             let mut encoder = open_predicted_encoder(&params, settings, choice, device)?;
             let mut decoder = open_state_decoder(&params, choice, device)?;

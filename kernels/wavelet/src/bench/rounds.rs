@@ -49,7 +49,6 @@ pub(crate) fn copy_rate(measure: &mut dyn Measure) -> Result<f64> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use std::time::Duration;
 
     use kernels::measure::Run;

@@ -92,7 +92,6 @@ pub(crate) fn medians<const N: usize>(
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

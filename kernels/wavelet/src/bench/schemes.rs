@@ -15,13 +15,12 @@ use super::samples::Samples;
 use super::sizes::sizes;
 use super::{Axes, Limit, Table, describe, gb_s, scene, transform_params, us};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
-use crate::options;
 
 /// Name of the device's copy among the schemes.
 const COPY: &str = "device copy";
 
 pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &ComputeArgs) -> Result<Table> {
-    let backend = options::backend(compute.backend);
+    let backend = compute.backend;
     let mut table = Table::new(&[
         "backend",
         "device",

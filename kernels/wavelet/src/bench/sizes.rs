@@ -36,7 +36,6 @@ fn named(name: &str) -> Option<Vec<(u32, u32)>> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

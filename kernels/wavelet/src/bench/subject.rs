@@ -38,7 +38,7 @@ impl Subject {
 
     fn synthetic(size: FrameSize) -> Result<Self> {
         let data = scene::i420(size);
-        Ok(Self { name: "synthetic".to_owned(), info: scene::info(size)?, data })
+        Ok(Self { name: "synthetic".to_owned(), info: scene::info(size), data })
     }
 
     /// Returns the stream that the picture is coded as.

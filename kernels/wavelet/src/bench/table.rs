@@ -152,7 +152,6 @@ fn quantity(head: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     fn row(cells: &[&str]) -> Vec<String> {

@@ -234,7 +234,6 @@ fn fields(header: &str) -> Option<Fields> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
     #[test]

@@ -58,7 +58,6 @@ fn converter(colour: ColourSpace) -> impl Fn([f32; 3]) -> [u8; 3] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
     use picture::frame::{BitDepth, FrameRate, FrameSize};
 
     use super::*;
@@ -84,7 +83,7 @@ mod tests {
             depth: BitDepth::Eight,
             siting: picture::y4m::Siting::Centre,
             colour: ColourSpace::BT709_LIMITED,
-            frame_rate: FrameRate::new(30, 1).unwrap(),
+            frame_rate: FrameRate::USUAL,
         };
         let rgb = from_planar(&info, &[126, 126, 126, 128, 240, 128, 128]);
         assert_eq!(rgb[..6], [128; 6]);

@@ -15,9 +15,6 @@ use super::{Kind, PictureInfo, rgb};
 
 /// Largest picture of 16384 x 16384 with four samples of 16 bits.
 const DECODED_BYTES_MAX: u64 = 2 << 30;
-/// Nominal rate of pictures that have none.
-pub(super) const NOMINAL_RATE: Option<FrameRate> = FrameRate::new(30, 1);
-
 /// A picture that was read.
 pub(crate) struct Still {
     pub(crate) info: PictureInfo,
@@ -55,12 +52,12 @@ pub(crate) fn read(path: &Path) -> Result<Still> {
         false => (PixelFormat::Grey8, picture.into_luma8().into_raw()),
         true => (PixelFormat::Rgb8, picture.into_rgb8().into_raw()),
     };
-    Ok(Still { info: info(format, BitDepth::Eight, size)?, data: Some(data), is_rounded, is_transparent })
+    Ok(Still { info: info(format, BitDepth::Eight, size), data: Some(data), is_rounded, is_transparent })
 }
 
-fn info(format: PixelFormat, depth: BitDepth, size: FrameSize) -> Result<PictureInfo> {
-    let frame_rate = NOMINAL_RATE.context("no frame rate")?;
-    Ok(PictureInfo { size, format, depth, siting: Siting::Centre, colour: ColourSpace::BT709_LIMITED, frame_rate })
+fn info(format: PixelFormat, depth: BitDepth, size: FrameSize) -> PictureInfo {
+    let (siting, colour, frame_rate) = (Siting::Centre, ColourSpace::BT709_LIMITED, FrameRate::USUAL);
+    PictureInfo { size, format, depth, siting, colour, frame_rate }
 }
 
 /// Reads the PPM or PGM at `path` if its samples have 10 bits. As they are: the decoder would scale them to 16.
@@ -85,7 +82,7 @@ fn read_deep(path: &Path) -> Result<Option<Still>> {
     samples.by_ref().take(bytes as u64).read_to_end(&mut data).with_context(cannot)?;
     ensure!(data.len() == bytes, "{name} ends in the middle of the picture");
     data.as_chunks_mut::<2>().0.iter_mut().for_each(|sample| sample.reverse());
-    Ok(Some(Still { info: info(format, depth, size)?, data: Some(data), is_rounded: false, is_transparent: false }))
+    Ok(Some(Still { info: info(format, depth, size), data: Some(data), is_rounded: false, is_transparent: false }))
 }
 
 /// Returns an error unless a picture of `info` can become a file of `kind`.

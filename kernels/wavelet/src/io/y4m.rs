@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBarIter;
-use picture::frame::{Chroma, PixelFormat};
+use picture::frame::{Chroma, FrameRate, PixelFormat};
 use picture::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
 
-use super::still::NOMINAL_RATE;
 use super::{Output, PictureInfo};
 use crate::progress;
 
@@ -28,7 +27,7 @@ impl Y4mInput {
         let file = BufReader::with_capacity(1 << 20, progress::watched(file)?);
         let reader = Y4mReader::new(file).with_context(name)?;
         let header = reader.header();
-        let frame_rate = header.rate.or(NOMINAL_RATE).with_context(name)?;
+        let frame_rate = header.rate.unwrap_or(FrameRate::USUAL);
         let info = PictureInfo {
             size: header.size,
             format: header.format(),

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use common::config::PublicKey;
 use common::netsim::Random;
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, Role, encode};
+use common::wire::control::{ControlMessage, StreamEnd, encode};
 use rustls::sign::CertifiedKey;
 use shell::tls::Protocol;
 use tokio::net::UdpSocket;
@@ -85,8 +85,8 @@ pub(crate) struct Ground {
     pub(crate) peer: PublicKey,
     /// The line between both daemons.
     pub(crate) tap: Tap,
-    /// Role of the daemon that dials.
-    pub(crate) dials: Role,
+    /// End of the daemon that dials.
+    pub(crate) dials: StreamEnd,
     /// Keys of a peer that the daemon that listens allows besides the one that it is in a call with, and of nobody.
     pub(crate) second: Arc<CertifiedKey>,
     pub(crate) stranger: Arc<CertifiedKey>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, Role};
+use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
 
 use super::caller::{call, listen};
 use super::{Outcome, Testbed, Victim};
@@ -23,7 +23,7 @@ fn goodbyes() -> [ByeReason; 3] {
 }
 
 /// Says Hello, hears the other's and says goodbye.
-async fn part(line: &mut HostileLine, own: Role, reason: ByeReason) -> Result<()> {
+async fn part(line: &mut HostileLine, own: StreamEnd, reason: ByeReason) -> Result<()> {
     line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
     line.hear().await?;
     line.say(&ControlMessage::Bye { reason }).await?;
@@ -37,10 +37,10 @@ fn to_a_listener(
     testbed: &Testbed,
     victim: &mut Victim,
     name: &str,
-    own: Role,
+    own: StreamEnd,
     address: std::net::SocketAddr,
 ) -> Result<()> {
-    let key = ["receiver", "sender"][usize::from(own == Role::Sender)];
+    let key = ["receiver", "sender"][usize::from(own == StreamEnd::Sender)];
     call(testbed, key, name, async |endpoint| {
         for reason in goodbyes() {
             let line = tokio::time::timeout(PATIENCE, HostileLine::open(endpoint, address, own)).await;
@@ -62,14 +62,14 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
     testbed.wait_until_bound(address, &mut receiver)?;
     receiver.begin();
-    let held = to_a_listener(testbed, &mut receiver, "receiver", Role::Sender, address);
+    let held = to_a_listener(testbed, &mut receiver, "receiver", StreamEnd::Sender, address);
     add(&mut all, "listening receiver", held, &mut receiver)?;
 
     let address = testbed.free_address()?;
     let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
     testbed.wait_until_bound(address, &mut sender)?;
     sender.begin();
-    let held = to_a_listener(testbed, &mut sender, "sender", Role::Receiver, address);
+    let held = to_a_listener(testbed, &mut sender, "sender", StreamEnd::Receiver, address);
     add(&mut all, "listening sender", held, &mut sender)?;
     drop(sender);
 
@@ -77,7 +77,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let held = listen(testbed, "receiver", "sender", async |endpoint, address| {
         let mut sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
         let mut reasons = goodbyes().into_iter().cycle();
-        let first = tokio::time::timeout(PATIENCE, HostileLine::accept(endpoint, Role::Receiver))
+        let first = tokio::time::timeout(PATIENCE, HostileLine::accept(endpoint, StreamEnd::Receiver))
             .await
             .context("no call")??;
         let mut line = Some(first);
@@ -86,9 +86,9 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
             loop {
                 if let (Some(line), Some(reason)) = (&mut line, reasons.next()) {
                     calls += 1;
-                    let _ = part(line, Role::Receiver, reason).await;
+                    let _ = part(line, StreamEnd::Receiver, reason).await;
                 }
-                line = HostileLine::accept(endpoint, Role::Receiver).await.ok();
+                line = HostileLine::accept(endpoint, StreamEnd::Receiver).await.ok();
             }
         };
         let _: Result<(), _> = tokio::time::timeout(WATCHED, watched).await;

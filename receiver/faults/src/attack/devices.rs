@@ -1,9 +1,9 @@
 //! OpenCL devices that have no room for a stream, and drivers that are removed.
 
-use anyhow::{Context, Result};
-use common::wire::control::Role;
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{CodecParams, StreamParams};
+use anyhow::Result;
+use common::wire::control::StreamEnd;
+use picture::frame::{Chroma, FrameSize};
+use picture::params::StreamParams;
 
 use super::caller::call;
 use super::giants::offer;
@@ -16,13 +16,7 @@ const DEVICES: [(&str, &str, &str); 2] =
     [("DUET_LAYER_MEMORY", "20000000", "altogether"), ("DUET_LAYER_BUFFER", "1500000", "clCreateBuffer")];
 
 fn params(width: u32, height: u32) -> Result<StreamParams> {
-    Ok(StreamParams {
-        size: FrameSize::new(width, height)?,
-        frame_rate: FrameRate::new(30, 1).context("a frame rate")?,
-        chroma: Chroma::C420,
-        colour: ColourSpace::JPEG,
-        codec: CodecParams::default(),
-    })
+    Ok(StreamParams::new(FrameSize::new(width, height)?, Chroma::C420))
 }
 
 /// Offers 1920x1080 to a receiver on each device: it refuses, and serves a sender of small pictures afterwards.
@@ -37,7 +31,7 @@ pub(super) fn too_small(testbed: &Testbed) -> Result<Outcome> {
         testbed.wait_until_bound(address, &mut receiver)?;
         receiver.begin();
         let refused = call(testbed, "sender", "receiver", async |endpoint| {
-            let mut line = HostileLine::open(endpoint, address, Role::Sender).await?;
+            let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
             offer(&mut line, params(1_920, 1_080)?, &mut receiver).await
         })?;
         let told =
@@ -82,7 +76,7 @@ pub(super) fn removed(testbed: &Testbed) -> Result<Outcome> {
     testbed.wait_for_pictures(&mut receiver, 3)?;
     drop(sender);
     let refused = call(testbed, "sender", "receiver", async |endpoint| {
-        let mut line = HostileLine::open(endpoint, address, Role::Sender).await?;
+        let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
         offer(&mut line, params(640, 360)?, &mut receiver).await
     })?;
     outcome.expect(refused.is_none(), format!("another stream is refused: {refused:?}"));

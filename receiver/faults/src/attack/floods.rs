@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use common::units::Timestamp;
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, Role};
+use common::wire::control::{ControlMessage, StreamEnd};
 use tokio::task::JoinSet;
 
 use super::caller::call;
@@ -32,8 +32,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// Strangers, each with an address.
 const STRANGERS: u8 = 16;
-const GROWTH_MAX_MB: f64 = 16.0;
-const LINES_MAX: usize = 20;
 
 /// Begins handshakes at a receiver that do not go on.
 pub(super) fn begun(testbed: &Testbed) -> Result<Outcome> {
@@ -63,8 +61,8 @@ fn idle<F>(
     let answered = call(testbed, "sender", "receiver", async |endpoint| {
         let hello = async {
             loop {
-                let Ok(mut line) = HostileLine::open(endpoint, address, Role::Sender).await else { continue };
-                line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
+                let Ok(mut line) = HostileLine::open(endpoint, address, StreamEnd::Sender).await else { continue };
+                line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
                 return line.hear().await;
             }
         };
@@ -92,8 +90,8 @@ pub(super) fn in_call(testbed: &Testbed) -> Result<Outcome> {
     testbed.wait_until_bound(address, &mut sender)?;
     let mut notes = Vec::new();
     let mut outcome = call(testbed, "receiver", "sender", async |endpoint| {
-        let mut line = HostileLine::open(endpoint, address, Role::Receiver).await?;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }).await?;
+        let mut line = HostileLine::open(endpoint, address, StreamEnd::Receiver).await?;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }).await?;
         while !matches!(line.hear().await?, ControlMessage::Welcome { .. }) {}
         line.say(&ControlMessage::Ready).await?;
         line.connection.read_datagram().await.context("no video")?;
@@ -136,9 +134,8 @@ async fn ask(line: &mut HostileLine, victim: &mut Victim) -> Result<(u32, Durati
 fn add_whole(outcome: &mut Outcome, victim: &mut Victim) -> Result<()> {
     let whole = victim.outcome()?;
     (outcome.cpu_s, outcome.log_lines) = (whole.cpu_s, whole.log_lines);
-    let lines = outcome.log_lines.unwrap_or_default();
-    outcome.at_most("growth, MB", outcome.growth_mb, GROWTH_MAX_MB);
-    outcome.expect(lines <= LINES_MAX, format!("{lines} lines in the log"));
+    outcome.expect_little_growth();
+    outcome.expect_few_lines();
     Ok(())
 }
 

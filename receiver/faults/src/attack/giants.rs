@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, Role};
+use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
 use common::wire::media::{Content, MediaHeader};
 use picture::coded::{FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
@@ -56,7 +56,7 @@ fn datagram(sequence: u32, frame: u32, block: u32, total: u16) -> Vec<u8> {
 
 /// Offers the stream: why the receiver does not take it, if so.
 pub(super) async fn offer(line: &mut HostileLine, params: StreamParams, victim: &mut Victim) -> Result<Option<String>> {
-    line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Sender }).await?;
+    line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
     line.say(&ControlMessage::Welcome { params, start_frame: FrameId(0) }).await?;
     loop {
         victim.look();
@@ -93,7 +93,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let mut taken = Vec::new();
     call(testbed, "sender", "receiver", async |endpoint| {
         for (width, height) in [(1, 16_384), (8_192, 1_000), (16_384, 1)] {
-            let mut line = HostileLine::open(endpoint, address, Role::Sender).await?;
+            let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
             if offer(&mut line, params(width, height, (60, 1))?, &mut receiver).await?.is_none() {
                 taken.push(format!("{width}x{height}"));
                 if height == 1 {
@@ -118,7 +118,7 @@ pub(super) fn hoard(testbed: &Testbed) -> Result<Outcome> {
     let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
     testbed.wait_until_bound(address, &mut receiver)?;
     let refused = call(testbed, "sender", "receiver", async |endpoint| {
-        let mut line = HostileLine::open(endpoint, address, Role::Sender).await?;
+        let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
         receiver.begin();
         let refused = offer(&mut line, params(1_920, 1_080, (1, 60))?, &mut receiver).await?;
         receiver.begin();

@@ -27,8 +27,6 @@ const BEFORE: Duration = Duration::from_secs(2);
 const SPAN: Duration = Duration::from_secs(8);
 /// Longest that a stranger waits for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-const GROWTH_MAX_MB: f64 = 16.0;
-const LINES_MAX: usize = 20;
 
 /// Message of a stranger after its handshake.
 #[derive(Clone, Copy)]
@@ -100,9 +98,8 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let known = parse_peers(std::fs::read_to_string(&config)?.trim_start_matches(QUIET))?.peers;
     let keys: Vec<_> = known.into_iter().filter_map(|peer| peer.public_key).collect();
     outcome.expect(keys == [testbed.key("receiver")?], format!("these are remembered: {}", keys.join(", ")));
-    outcome.at_most("growth, MB", outcome.growth_mb, GROWTH_MAX_MB);
-    let lines = outcome.log_lines.unwrap_or_default();
-    outcome.expect(lines <= LINES_MAX, format!("{lines} lines in the log"));
+    outcome.expect_little_growth();
+    outcome.expect_few_lines();
     Ok(outcome)
 }
 

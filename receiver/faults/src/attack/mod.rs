@@ -31,6 +31,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+pub(crate) use self::outcome::GROWTH_MAX_MB;
 pub use self::outcome::Outcome;
 pub use self::testbed::{Testbed, Victim, unix_time};
 

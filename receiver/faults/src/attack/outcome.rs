@@ -1,5 +1,10 @@
 //! Cost of an attack, and the bars that it broke.
 
+/// Most that a program's memory may grow by, whatever is done to it, megabytes.
+pub(crate) const GROWTH_MAX_MB: f64 = 16.0;
+/// Most lines that a victim may write to its log.
+const LINES_MAX: usize = 20;
+
 /// Cost of an attack. A figure that an attack does not measure is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
@@ -25,6 +30,17 @@ impl Outcome {
         if !holds {
             self.faults.push(otherwise.into());
         }
+    }
+
+    /// Adds a sentence if the victim grew too much.
+    pub fn expect_little_growth(&mut self) {
+        self.at_most("growth, MB", self.growth_mb, GROWTH_MAX_MB);
+    }
+
+    /// Adds a sentence if the victim wrote too many lines.
+    pub fn expect_few_lines(&mut self) {
+        let lines = self.log_lines.unwrap_or_default();
+        self.expect(lines <= LINES_MAX, format!("{lines} lines in the log"));
     }
 
     /// Adds a sentence unless the figure is known and at most `limit`.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use common::units::Timestamp;
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, Role, encode};
+use common::wire::control::{ControlMessage, StreamEnd, encode};
 
 use super::caller::call;
 use super::{Outcome, Testbed};
@@ -23,11 +23,11 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     sender.begin();
     let mut pings = Vec::new();
     for id in 0..1_000 {
-        encode(&ControlMessage::Ping { id, sent: Timestamp::default() }, Role::Receiver, &mut pings);
+        encode(&ControlMessage::Ping { id, sent: Timestamp::default() }, StreamEnd::Receiver, &mut pings);
     }
     let verdict = call(testbed, "receiver", "sender", async |endpoint| {
-        let mut line = HostileLine::open(endpoint, address, Role::Receiver).await?;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: Role::Receiver }).await?;
+        let mut line = HostileLine::open(endpoint, address, StreamEnd::Receiver).await?;
+        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }).await?;
         let end = Instant::now() + SPAN;
         while Instant::now() < end && line.connection.close_reason().is_none() {
             let _ = tokio::time::timeout(Duration::from_millis(100), line.send.write_all(&pings)).await;

@@ -174,8 +174,6 @@ fn end(mut browser: Daemon) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn refused(asked: &str, codec: Option<&str>) -> (u8, String) {

@@ -124,8 +124,6 @@ fn middle(planes: &[u8], size: FrameSize, wanted: FrameSize) -> Option<Vec<u8>> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

@@ -228,8 +228,6 @@ impl fmt::Display for RivalRow<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
     use crate::machine::stalls::Stalls;
     use crate::scenario::measured::Picture;

@@ -151,8 +151,6 @@ fn answer(mut stream: TcpStream, status: &str, kind: &str, text: &str) -> Result
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

@@ -5,6 +5,7 @@
 //! looks at the middle of each cell only, and takes nothing that is neither clearly white nor clearly black.
 
 use picture::frame::FrameSize;
+use sender::source::pattern::{BLACK, WHITE};
 
 /// Bits of the number.
 const BITS: u32 = 10;
@@ -17,8 +18,6 @@ const CELLS: usize = 2 + (BITS + CHECK_BITS) as usize;
 /// Ratio of the picture's height to the strip's.
 pub(super) const PARTS: usize = 30;
 
-const BLACK: u8 = 16;
-const WHITE: u8 = 235;
 /// A cell below the first is black, one above the second is white; between them it cannot be read.
 const DARK: f64 = 96.0;
 const LIGHT: f64 = 155.0;
@@ -111,8 +110,6 @@ fn check(number: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn size(width: u32, height: u32) -> FrameSize {

@@ -105,8 +105,6 @@ pub(super) fn sample(path: &str, bytes: usize) -> Result<(FrameSize, f64)> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn row(number: u32) -> String {

@@ -1,5 +1,6 @@
 //! Pass criteria of the picture. Times are milliseconds.
 
+use crate::attack::GROWTH_MAX_MB;
 use crate::machine::device::DeviceAct;
 use crate::scenario::fault::Fault;
 use crate::scenario::measured::{Measured, percentile};
@@ -84,7 +85,7 @@ pub(crate) fn size_check(run: &Measured) -> Vec<String> {
 pub(crate) fn back_in_a_second(run: &Measured) -> Vec<String> {
     in_order(run)
         .at_most("p99 of gaps", percentile(&run.gaps_at_faults(), 0.99), 1_000.0)
-        .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0)
+        .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, GROWTH_MAX_MB)
         .0
 }
 
@@ -106,7 +107,8 @@ pub(crate) fn device_check(run: &Measured) -> Vec<String> {
 }
 
 pub(crate) fn pause_check(run: &Measured) -> Vec<String> {
-    let mut verdict = in_order(run).at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0);
+    let mut verdict =
+        in_order(run).at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, GROWTH_MAX_MB);
     let normal = percentile(&run.latencies(0.0, 2_000.0), 0.5);
     for &at in &run.returns {
         let first = run.pictures.iter().find(|picture| picture.at >= at).map(|picture| picture.at - at);
@@ -159,7 +161,7 @@ pub(crate) fn cable_check(run: &Measured) -> Vec<String> {
 pub(crate) fn flood_check(run: &Measured) -> Vec<String> {
     in_order(run)
         .at_most("gap", run.gap_max(), GAP_MAX * run.interval)
-        .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, 16.0)
+        .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, GROWTH_MAX_MB)
         .0
 }
 
@@ -198,7 +200,10 @@ pub(crate) const TCP_BEGINS: f64 = 5_000.0;
 pub(crate) fn hostile_check(run: &Measured) -> Vec<String> {
     let begun = run.pictures.iter().find(|picture| picture.at > 2_100.0).map_or(run.length, |picture| picture.at);
     let gap = run.gaps(begun + 500.0, run.hostile_until).into_iter().fold(0.0, f64::max);
-    in_order(run).at_most("gap", gap, GAP_MAX * run.interval).at_most("growth, MB", run.growth[1] as f64 / 1e6, 16.0).0
+    in_order(run)
+        .at_most("gap", gap, GAP_MAX * run.interval)
+        .at_most("growth, MB", run.growth[1] as f64 / 1e6, GROWTH_MAX_MB)
+        .0
 }
 
 /// Memory that a daemon may take whatever a peer does, MB.
@@ -208,7 +213,7 @@ const MEMORY_MAX_MB: f64 = 512.0;
 pub(crate) fn abuse_check(run: &Measured) -> Vec<String> {
     let growth = run.growth.into_iter().max().unwrap_or(0);
     let memory = run.memory.into_iter().max().unwrap_or(0);
-    let mut verdict = Verdict::default().at_most("growth, MB", growth as f64 / 1e6, 16.0).at_most(
+    let mut verdict = Verdict::default().at_most("growth, MB", growth as f64 / 1e6, GROWTH_MAX_MB).at_most(
         "memory, MB",
         memory as f64 / 1e6,
         MEMORY_MAX_MB,

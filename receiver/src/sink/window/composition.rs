@@ -144,8 +144,6 @@ pub(in crate::sink) fn enlarged(size: (usize, usize), room: (usize, usize)) -> (
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use picture::frame::{ColourSpace, FrameSize, PixelFormat};
 
     use super::*;

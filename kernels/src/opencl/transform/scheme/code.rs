@@ -5,7 +5,7 @@ use std::fmt;
 
 use picture::params::Boundary;
 
-use super::lift::{Lift, LiftWeights};
+use super::lift::{LiftStep, LiftWeights};
 use super::matrix::{Component, Matrix};
 use super::step::Step;
 use crate::opencl::device::header::literal;
@@ -161,7 +161,7 @@ type CellKey = (Component, usize, (i32, i32));
 /// Lifting steps without a barrier between them.
 struct Nest<'a> {
     coder: &'a mut CodeWriter,
-    lifts: &'a [Lift],
+    lifts: &'a [LiftStep],
     /// Variables of the values computed so far.
     known: BTreeMap<CellKey, String>,
 }

@@ -160,8 +160,6 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::super::step::linear;
     use super::*;
     use crate::opencl::transform::address::Direction;

@@ -13,7 +13,7 @@ pub(super) enum Axis {
 
 /// One lifting step of all rows or of all columns.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Lift {
+pub(super) struct LiftStep {
     pub(super) axis: Axis,
     /// True if it changes the odd samples (predict), false for the even ones (update).
     pub(super) odd: bool,
@@ -29,7 +29,7 @@ pub(super) enum LiftWeights {
     Reversible { back: bool },
 }
 
-impl Lift {
+impl LiftStep {
     /// Returns the steps of one axis in the order in which they are taken, in pairs of predict and update (of update
     /// and predict in the inverse).
     pub(super) fn pairs(lifting: &Lifting, axis: Axis, direction: Direction) -> Vec<[Self; 2]> {

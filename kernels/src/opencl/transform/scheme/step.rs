@@ -3,7 +3,7 @@
 use picture::params::Boundary;
 
 use super::laurent::Laurent;
-use super::lift::{Axis, Lift};
+use super::lift::{Axis, LiftStep};
 use super::matrix::{self, Matrix};
 use crate::opencl::transform::address::Direction;
 use crate::wavelet::{Lifting, Scheme};
@@ -14,7 +14,7 @@ pub(super) enum Step {
     /// Multiplies quadruples by a polyphase matrix.
     Linear(Box<Matrix>),
     /// Lifts one or several times; a quadruple computes all that it needs of others' intermediate values itself.
-    Lifts(Vec<Lift>),
+    Lifts(Vec<LiftStep>),
     /// Multiplies LL, HL, LH and HH by these.
     Scale([f64; 4]),
 }
@@ -34,7 +34,8 @@ pub(super) fn steps(scheme: Scheme, lifting: &Lifting, boundary: Boundary, direc
 
 /// Returns all rows, then all columns (backwards in the inverse), a barrier a step: the reference's arithmetic.
 fn separable(lifting: &Lifting, direction: Direction) -> Vec<Step> {
-    let lifts = |axis| Lift::pairs(lifting, axis, direction).into_iter().flatten().map(|lift| Step::Lifts(vec![lift]));
+    let lifts =
+        |axis| LiftStep::pairs(lifting, axis, direction).into_iter().flatten().map(|lift| Step::Lifts(vec![lift]));
     let (low, high) = (lifting.low_scale, lifting.high_scale);
     let mut steps = Vec::new();
     match direction {
@@ -109,7 +110,8 @@ fn nested(scheme: Scheme, lifting: &Lifting, direction: Direction) -> Option<Vec
         Scheme::Polyphase | Scheme::PolyphaseStar => &[4],
         Scheme::Separable | Scheme::Slab | Scheme::Rowcolumn | Scheme::Convolution => return None,
     };
-    let (rows, columns) = (Lift::pairs(lifting, Axis::Rows, direction), Lift::pairs(lifting, Axis::Columns, direction));
+    let (rows, columns) =
+        (LiftStep::pairs(lifting, Axis::Rows, direction), LiftStep::pairs(lifting, Axis::Columns, direction));
     let mut steps = Vec::new();
     for (rows, columns) in rows.into_iter().zip(columns) {
         let mut lifts = match direction {
@@ -133,8 +135,6 @@ fn scaled(mut steps: Vec<Step>, lifting: &Lifting, direction: Direction) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::super::matrix::Component;
     use super::*;
     use crate::wavelet::Wavelet;

@@ -8,7 +8,7 @@ use crate::cpu::colour::{is_halved, load_row, subtract_row};
 use crate::cpu::vector::VectorSample;
 
 /// The rows that a level reads.
-pub(in crate::cpu) trait Input<T>: Copy + Send {
+pub(in crate::cpu) trait RowSource<T>: Copy + Send {
     /// Returns row `y`, of `columns` samples; `room` has room for it.
     fn row<'a>(&'a self, y: usize, columns: usize, room: &'a mut [T]) -> &'a [T];
 
@@ -16,7 +16,7 @@ pub(in crate::cpu) trait Input<T>: Copy + Send {
     fn ahead(&self, y: usize) -> &[T];
 }
 
-impl<T: VectorSample> Input<T> for PlaneRows<'_, T> {
+impl<T: VectorSample> RowSource<T> for PlaneRows<'_, T> {
     #[inline(always)]
     fn row<'a>(&'a self, y: usize, columns: usize, _room: &'a mut [T]) -> &'a [T] {
         &PlaneRows::row(self, y)[..columns]
@@ -48,7 +48,7 @@ impl<'a> PictureRows<'a> {
     }
 }
 
-impl Input<f32> for PictureRows<'_> {
+impl RowSource<f32> for PictureRows<'_> {
     #[inline(always)]
     fn row<'a>(&'a self, y: usize, columns: usize, room: &'a mut [f32]) -> &'a [f32] {
         let (inside, beyond) = room[..columns].split_at_mut(if y < self.height { self.width } else { 0 });
@@ -79,7 +79,7 @@ impl<'a> ResidualRows<'a> {
     }
 }
 
-impl Input<f32> for ResidualRows<'_> {
+impl RowSource<f32> for ResidualRows<'_> {
     #[inline(always)]
     fn row<'a>(&'a self, y: usize, columns: usize, room: &'a mut [f32]) -> &'a [f32] {
         self.samples.row(y, columns, room);
