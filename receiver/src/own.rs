@@ -311,6 +311,47 @@ mod tests {
     }
 
     #[test]
+    fn each_pixel_of_a_small_picture_is_what_was_at_its_place() {
+        let size = FrameSize::new(640, 36).unwrap();
+        let (width, area) = (size.width(), size.pixels());
+        // Squares of two by two, each of its own luma and chroma.
+        let square = |x: usize, y: usize| [7 * x + 31 * y, 60 + 5 * x + 3 * y, 200 + 3 * x + 7 * y].map(|n| n as u8);
+        let pixels = |number: usize| (0..area).map(move |at| square(at % width / 2, at / width / 2)[number]);
+        let halves = |number: usize| (0..area / 4).map(move |at| square(at % (width / 2), at / (width / 2))[number]);
+        let of_pixel = |at: usize| square(at % width / 2, at / width / 2);
+        let lumas: Vec<u8> = pixels(0).collect();
+        let coefficients = Coefficients::new(ColourSpace::JPEG);
+        let wanted = |at: usize| {
+            let [luma, cb, cr] = square(at % (width / 2), at / (width / 2));
+            coefficients.pixel(luma, cb, cr)
+        };
+        for (format, data) in [
+            (PixelFormat::YCbCr8, (0..area).flat_map(of_pixel).collect()),
+            (
+                PixelFormat::Yuyv,
+                (0..area / 2)
+                    .flat_map(|at| {
+                        let [luma, cb, cr] = of_pixel(2 * at);
+                        [luma, cb, luma, cr]
+                    })
+                    .collect(),
+            ),
+            (
+                PixelFormat::Nv12,
+                [lumas.clone(), halves(1).zip(halves(2)).flat_map(|(cb, cr)| [cb, cr]).collect()].concat(),
+            ),
+            (PixelFormat::I420, [lumas.clone(), halves(1).collect(), halves(2).collect()].concat()),
+            (PixelFormat::I444, [lumas.clone(), pixels(1).collect(), pixels(2).collect()].concat()),
+        ] {
+            let small = shrunk(format, size, ColourSpace::JPEG, &data).unwrap();
+            assert_eq!(small.size, (320, 18), "{format:?}");
+            assert!(small.pixels.iter().copied().eq((0..area / 4).map(wanted)), "{format:?}");
+        }
+        let small = shrunk(PixelFormat::Grey8, size, ColourSpace::JPEG, &lumas).unwrap();
+        assert!(small.pixels.iter().map(|pixel| *pixel as u8).eq(halves(0)));
+    }
+
+    #[test]
     fn pictures_are_made_while_they_are_watched_and_taken_once() {
         let own = side();
         let show = || own.on_picture(PixelFormat::Grey8, FrameSize::new(1, 1).unwrap(), ColourSpace::JPEG, &[9]);

@@ -442,8 +442,8 @@ mod tests {
     use super::*;
     use crate::source::pattern::Pattern;
 
-    #[test]
-    fn the_processor_predicts_behind_the_frames_of_a_driver_that_never_returns() {
+    /// Returns what codes predicted pictures of a live source on the processor, on a thread of its own.
+    fn predicting() -> Encode {
         let params = StreamParams {
             colour: ColourSpace::JPEG,
             codec: CodecParams { profile: Profile::Predicted(15), ..CodecParams::default() },
@@ -453,7 +453,7 @@ mod tests {
         let own = OwnSide::new(rate, rate, Effects::default());
         let predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
         let StreamParams { size, frame_rate, colour, .. } = params;
-        let mut encode = Encode {
+        Encode {
             backend: Arc::new(predicting.backend()),
             coder: StreamEncoder::Predicting(Runner::apart("device", Box::new(predicting)).unwrap()),
             last: None,
@@ -472,7 +472,26 @@ mod tests {
             codec: CodecParams::default(),
             shrinking: None,
             reopen: Box::new(|_, _| Err(Failure::usage("one size"))),
-        };
+        }
+    }
+
+    #[test]
+    fn the_window_says_how_many_pictures_a_slow_computer_sends_until_it_is_fast_enough() {
+        let encode = predicting();
+        for (one_in, said) in [
+            (2, Some("This computer is too slow: it sends 15 of 30 pictures a second")),
+            (8, Some("This computer is too slow: it sends 4 of 30 pictures a second")),
+            (1, None),
+        ] {
+            encode.tell_rate(one_in);
+            assert_eq!(encode.own.said().as_deref(), said);
+        }
+    }
+
+    #[test]
+    fn the_processor_predicts_behind_the_frames_of_a_driver_that_never_returns() {
+        let mut encode = predicting();
+        let SourceInfo { size, frame_rate, .. } = encode.info;
         let pattern = Pattern::new(size, frame_rate);
         let code = |encode: &mut Encode, number| {
             let mut data = Vec::new();

@@ -321,6 +321,8 @@ mod tests {
             let names: Vec<_> = findings.iter().filter(|finding| finding.is_bad).map(|finding| finding.name).collect();
             assert_eq!(names.join(" "), bad, "{findings:?}");
             assert!(findings[5].sentence.contains(says), "{findings:?}");
+            let of_udp = findings[0].advice.is_some_and(|advice| advice.contains("firewall"));
+            assert_eq!(of_udp, findings[0].is_bad, "{findings:?}");
         }
     }
 

@@ -578,6 +578,8 @@ impl AsyncUdpSocket for Sorting {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
 
     #[test]
@@ -754,6 +756,88 @@ mod tests {
         assert_eq!(sent.0.lock().unwrap()[2], [MARK, 64, 1]);
         assert_eq!(take(Via::OtherPort, &[MARK, 64, 1]), (2, peer(9)));
         assert_eq!(take(Via::Port, &[MARK, 64, 1]).0, 0, "not proved there");
+    }
+
+    /// Gives what it holds, and then nothing.
+    #[derive(Debug, Default)]
+    struct Holds(Mutex<VecDeque<io::Result<[u8; 2]>>>);
+
+    impl Holds {
+        fn put(&self, datagrams: impl IntoIterator<Item = io::Result<[u8; 2]>>) {
+            self.0.lock().unwrap().extend(datagrams);
+        }
+    }
+
+    impl AsyncUdpSocket for Holds {
+        fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+            unimplemented!()
+        }
+
+        fn try_send(&self, _: &Transmit<'_>) -> io::Result<()> {
+            unimplemented!()
+        }
+
+        fn poll_recv(
+            &self,
+            _: &mut Context<'_>,
+            bufs: &mut [IoSliceMut<'_>],
+            meta: &mut [RecvMeta],
+        ) -> Poll<io::Result<usize>> {
+            let Some(datagram) = self.0.lock().unwrap().pop_front() else { return Poll::Pending };
+            Poll::Ready(datagram.map(|bytes| {
+                bufs[0][..2].copy_from_slice(&bytes);
+                meta[0] = RecvMeta { addr: peer(7), len: 2, stride: 2, ..RecvMeta::default() };
+                1
+            }))
+        }
+
+        fn local_addr(&self) -> io::Result<SocketAddr> {
+            Ok(([127, 0, 0, 1], 8).into())
+        }
+    }
+
+    #[derive(Default)]
+    struct Wakes(AtomicU64);
+
+    impl std::task::Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn both_ports_are_heard_from_the_start_whichever_has_more_and_one_that_fails_is_closed() {
+        let [first, other] = [(); 2].map(|()| Arc::new(Holds::default()));
+        let another = Arc::clone(&other);
+        let open = Box::new(move || Ok(Arc::clone(&another) as Arc<dyn AsyncUdpSocket>));
+        let (socket, beside) = split(Arc::clone(&first) as Arc<dyn AsyncUdpSocket>, false, Some(open));
+        let at_other = beside.sending().let_in(Route { to: peer(7), via: Via::OtherPort });
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        // Where QUIC sees the next packet come from; none: it waits.
+        let next = || {
+            let (mut buffer, mut meta) = ([0; 2], [RecvMeta::default()]);
+            let polled =
+                socket.poll_recv(&mut Context::from_waker(&waker), &mut [IoSliceMut::new(&mut buffer)], &mut meta);
+            polled.map(|count| assert_eq!(count.unwrap(), 1)).is_ready().then_some(meta[0].addr)
+        };
+        other.put([Ok([64, 1])]);
+        assert_eq!((next(), wakes.0.load(Ordering::Relaxed)), (None, 0));
+        beside.sending().open_other_port().unwrap();
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1, "who waits looks at the new one as well");
+        assert_eq!(next(), Some(at_other));
+
+        for port in [&first, &other] {
+            port.put([(); 9].map(|()| Ok([64, 1])));
+        }
+        let heard = [(); 6].map(|()| next().unwrap());
+        assert_eq!([peer(7), at_other].map(|from| heard.iter().filter(|&&one| one == from).count()), [3, 3]);
+        while next().is_some() {}
+
+        other.put([Err(io::ErrorKind::Other.into()), Ok([64, 1])]);
+        assert_eq!([next(), next()], [None, None], "it is not looked at any more");
+        first.put([Ok([64, 1])]);
+        assert_eq!(next(), Some(peer(7)));
     }
 
     #[test]

@@ -98,3 +98,57 @@ impl Drop for OtherPort {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use common::reach::Kind;
+    use tokio::net::UdpSocket;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::identity::Identity;
+    use crate::quic::{Endpoint, Takes};
+    use crate::reach::introduce::options;
+    use crate::reach::stun::tests::answer;
+
+    const HERE: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+
+    #[tokio::test]
+    async fn another_port_asks_for_its_own_address_and_a_further_one_takes_its_place() {
+        let options = options(false, &Identity::generate().unwrap(), Vec::new()).unwrap();
+        let (endpoint, mut beside) = Endpoint::bind_beside(&options, HERE.into(), Takes::Nothing).unwrap();
+        let server = UdpSocket::bind(HERE).await.unwrap();
+        let at = server.local_addr().unwrap();
+        beside.expect_from(at);
+        let mut other = OtherPort::default();
+        let mut now = Timestamp::from_us(1_000_000);
+        other.ask(beside.sending(), now);
+        assert!(!other.is_open() && other.poll_timeout().is_none() && other.addresses().is_empty());
+        let mut ports = vec![endpoint.local_addr().unwrap().port()];
+        for outside in ["203.0.113.5:7", "203.0.113.5:8"] {
+            assert!(other.open(beside.sending(), [at].into_iter(), false, now) && other.is_open());
+            assert!(other.addresses().is_empty(), "nothing of the one before");
+            assert_eq!(other.poll_timeout(), Some(now + OtherPort::OPENS));
+            while other.addresses().is_empty() {
+                now = other.poll_timeout().unwrap();
+                other.ask(beside.sending(), now);
+                let mut request = [0; 100];
+                // The first question is lost where the system is slow to open the port.
+                let Ok(asked) = timeout(10 * OtherPort::OPENS, server.recv_from(&mut request)).await else { continue };
+                let (length, from) = asked.unwrap();
+                ports.push(from.port());
+                server.send_to(&answer(&request[..length], outside), from).await.unwrap();
+                let aside = beside.receive().await;
+                assert_eq!(aside.from, Route { to: at, via: Via::OtherPort });
+                other.on_message(aside.from.to, &aside.bytes);
+            }
+            assert_eq!(other.addresses(), [Candidate::new(Kind::Seen, outside.parse().unwrap()).unwrap()]);
+        }
+        ports.sort();
+        ports.dedup();
+        assert_eq!(ports.len(), 3, "each port is another: {ports:?}");
+    }
+}

@@ -164,14 +164,15 @@ impl Stun {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use stun_types::prelude::*;
 
     use super::*;
 
-    fn answer(request: &[u8], address: &str) -> Vec<u8> {
+    /// Returns a server's answer to a question: that address.
+    pub(in crate::reach) fn answer(request: &[u8], address: &str) -> Vec<u8> {
         let request = Message::from_bytes(request).unwrap();
         let mut answer = Message::builder_success(&request, MessageWriteVec::new());
         let address = XorMappedAddress::new(address.parse().unwrap(), request.transaction_id());

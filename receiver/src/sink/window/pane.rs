@@ -42,12 +42,24 @@ impl Key {
     }
 }
 
-/// Returns the names of the keys that `H` lists.
+/// Checks that each key that `H` lists means something of its own, and that it lists each letter with a meaning. `meaning`
+/// returns that of a key by its name in the list.
 #[cfg(test)]
-pub(super) fn listed() -> impl Iterator<Item = &'static str> {
+pub(super) fn check_listed_keys(meaning: impl Fn(&str) -> Option<Key>) {
     use crate::sink::overlay::{CALL_KEYS, KEYS};
-    let lines = KEYS.into_iter().chain(CALL_KEYS);
-    lines.flat_map(|line| line.split_once("  ").map_or(line, |(names, _)| names).split(", "))
+    let mut meanings = Vec::new();
+    for line in KEYS.into_iter().chain(CALL_KEYS) {
+        let names = line.split_once("  ").map_or(line, |(names, _)| names);
+        for name in names.split(", ") {
+            let meaning = meaning(name);
+            assert!(meaning.is_some() && !meanings.contains(&meaning), "{name}: {meaning:?}, {meanings:?}");
+            meanings.push(meaning);
+        }
+    }
+    for letter in 'a'..='z' {
+        let meaning = Key::of_letter(letter);
+        assert!(meaning.is_none() || meanings.contains(&meaning), "{letter}: {meaning:?} is not listed");
+    }
 }
 
 /// Events of a pane since it was last looked at.

@@ -64,7 +64,7 @@ fn unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-fn options(gso: bool, identity: &Identity, peers: Vec<Peer>) -> Result<EndpointOptions, Failure> {
+pub(super) fn options(gso: bool, identity: &Identity, peers: Vec<Peer>) -> Result<EndpointOptions, Failure> {
     Ok(EndpointOptions {
         key: identity.certified_key()?,
         own: identity.public_key(),
