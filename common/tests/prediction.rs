@@ -209,7 +209,12 @@ fn run(seed: u64, line: Line, steps: u64) -> World {
         }
         // Some encoders have time between two frames, for a part of what there is to do or for all.
         while random.chance(idle) && world.sender.prepare(at(step), &mut Decoder).unwrap() {}
-        let frame = world.code(step, random.chance(line.alone));
+        let mut frame = world.code(step, random.chance(line.alone));
+        if random.chance(0.05) {
+            // It has not left when the next picture comes.
+            world.sender.withdraw(FrameId(frame.id));
+            frame = world.code(step, random.chance(line.alone));
+        }
         world.checked += world.check();
         if !random.chance(line.losses[1]) && !is_dark {
             let has_gaps = frame.age > 0 && random.chance(line.losses[0]);

@@ -186,6 +186,7 @@ impl Encode {
                 continue;
             }
             self.follow_size()?;
+            self.withdraw();
             let began = clock::now();
             let capture = picture.capture;
             let picture = match &mut self.shrinking {
@@ -225,6 +226,18 @@ impl Encode {
             self.waker.wake();
         }
         Ok(())
+    }
+
+    /// Takes a frame back that the network thread has not come to take since the picture before: a newer one is better, and must
+    /// not be predicted from one that never leaves.
+    fn withdraw(&self) {
+        if !self.info.is_live || !matches!(self.coder, StreamEncoder::Predicting(_)) {
+            return;
+        }
+        if let Some(Encoded { id: Some(id), .. }) = self.coded.try_take() {
+            self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
+            self.gate.tell(Told::Withdrawn(id));
+        }
     }
 
     /// Waits at most [`WAIT`] for a picture. What has been told of the receiver meanwhile is computed at once, frame by

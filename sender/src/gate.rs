@@ -103,7 +103,7 @@ impl Gate {
                 let oldest = usize::from(told[0] == Told::Restart);
                 told.remove(oldest);
             }
-            Told::Report(..) => {}
+            Told::Report(..) | Told::Withdrawn(_) => {}
         }
         told.push(news);
     }

@@ -26,6 +26,8 @@ pub enum Told {
     Restart,
     /// Fate of the last frames at its decoder, and the time of that report.
     Report(StatesReport, Timestamp),
+    /// It will not get the last frame, which nobody has sent.
+    Withdrawn(FrameId),
 }
 
 /// An encoder that predicts from what the receiver holds.
@@ -146,6 +148,10 @@ impl Predicting {
     pub fn on_told(&mut self, told: Told) {
         match told {
             Told::Restart => self.references.restart(),
+            Told::Withdrawn(id) => {
+                self.unfinished.take_if(|(unfinished, _)| *unfinished == id);
+                self.references.withdraw(id);
+            }
             Told::Report(report, at) => {
                 let newest = report.newest.0;
                 match self.references.on_report(report, at) {
@@ -312,6 +318,28 @@ mod tests {
         assert_eq!(coded, [(FrameId(42), 0), (FrameId(43), 1)]);
     }
 
+    /// A frame that waits while the network thread is held up, and is replaced.
+    #[test]
+    fn nothing_refers_to_a_frame_that_was_withdrawn() {
+        let params = params();
+        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+        let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
+        pattern.draw(0, 0, &mut data);
+        let code = |sender: &mut Predicting, us| {
+            let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+            let (id, frame) = sender.code(picture, Target::Bytes(900), Timestamp::from_us(us)).unwrap();
+            (id.0, frame.reference)
+        };
+        assert_eq!([0, 33_333].map(|us| code(&mut sender, us)), [(0, 0), (1, 1)]);
+        for _ in 0..2 {
+            sender.on_told(Told::Withdrawn(FrameId(1)));
+        }
+        assert_eq!([66_667, 100_000].map(|us| code(&mut sender, us)), [(1, 1), (2, 1)]);
+        sender.on_told(Told::Withdrawn(FrameId(1)));
+        assert_eq!(code(&mut sender, 133_333), (3, 1), "it was not the last one");
+        assert_eq!((sender.counters().frames, sender.counters().predicted), (4, 3));
+    }
+
     #[test]
     fn a_machine_is_given_what_it_may_be_fast_enough_for() {
         let of = |width, height, rate, processors| {
@@ -421,12 +449,12 @@ mod tests {
             let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
             while sender.prepare(now).unwrap() {}
             let (id, frame) = sender.code(picture, Target::Bytes(280), now).unwrap();
-            sender.on_took(Duration::from_millis(if (20..26).contains(&step) { 50 } else { 1 }), now);
+            sender.on_took(Duration::from_millis(if (9..26).contains(&step) { 50 } else { 1 }), now);
             let report = arrive((id, &frame), &mut decoder, &mut held);
             sender.on_told(Told::Report(report, now));
             references.push(frame.reference);
         }
-        // With frame 25 their average is too long; 10 s after it is frame 35.
+        // With frame 25 too many have been late; 10 s after it is frame 35.
         let wanted: Vec<_> = (0..46).map(|step| u8::from((1..=25).contains(&step) || step >= 36)).collect();
         assert_eq!(references, wanted);
         let counters = sender.counters();

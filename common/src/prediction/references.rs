@@ -274,6 +274,16 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         }
     }
 
+    /// Takes the last frame back, which has not left and will not: the next one must not refer to it, and has its number. Does
+    /// nothing if another frame is the last one, or none.
+    pub fn withdraw(&mut self, id: FrameId) {
+        if let Some(entry) = self.entries.pop_back_if(|entry| entry.id == id) {
+            self.last = id.0.checked_sub(1).map(FrameId);
+            self.counters.frames -= 1;
+            self.counters.predicted -= u64::from(entry.age > 0);
+        }
+    }
+
     /// Takes the next coded frame, with a reference `age` frames before it (0: none), which decodes to `state`; `None` if
     /// that has yet to be computed.
     pub fn on_coded(&mut self, age: u8, frame: F, state: Option<S>, now: Timestamp) {
