@@ -25,7 +25,7 @@ pub struct Cli {
     /// Video bit rate, such as 20M
     #[arg(long, global = true, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Code frames from the picture that the receiver holds; auto: where the processor codes and is fast enough
+    /// Code frames from the picture that the receiver holds; auto: frames of few bits, while this computer is fast enough
     #[arg(long, global = true, value_name = "on|off|auto")]
     pub prediction: Option<String>,
     /// Measure the line in both directions, say which way packets took and what pictures it can carry, and end: to a machine

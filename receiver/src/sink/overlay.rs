@@ -105,8 +105,8 @@ impl Overlay {
     pub(super) fn draw(&self, canvas: &mut Canvas<'_>) {
         let (width, height) = (canvas.width, canvas.height());
         let letters = Letters::for_height(height);
-        if let Some(notice) = &self.notice {
-            draw_notice(canvas, notice);
+        if self.notice.is_some() {
+            canvas.dim();
         }
         let mut page: Vec<String> = Vec::new();
         if self.keys_shown {
@@ -119,6 +119,9 @@ impl Overlay {
         }
         if !page.is_empty() {
             canvas.write(&page, letters, 0, false);
+        }
+        if let Some(notice) = &self.notice {
+            write_notice(canvas, notice);
         }
         let bottom = bottom(height);
         match (&self.message, &self.notice) {
@@ -135,8 +138,12 @@ impl Overlay {
 
 /// Dims the picture and writes `notice` in its middle.
 pub(super) fn draw_notice(canvas: &mut Canvas<'_>, notice: &str) {
-    let (width, height) = (canvas.width, canvas.height());
     canvas.dim();
+    write_notice(canvas, notice);
+}
+
+fn write_notice(canvas: &mut Canvas<'_>, notice: &str) {
+    let (width, height) = (canvas.width, canvas.height());
     let letters = Letters::for_height(2 * height);
     let lines = letters.wrap(notice, width);
     let top = (height / 2).saturating_sub(lines.len() * letters.line() / 2);
@@ -198,6 +205,22 @@ mod tests {
 
         assert!(overlay.set_notice(None));
         assert!(drawn(&overlay) == before);
+    }
+
+    #[test]
+    fn a_notice_stands_above_a_page_that_reaches_it() {
+        let mut overlay = Overlay::new(false);
+        overlay.set_notice(Some("Clara left 4 s ago; calling again"));
+        let alone = drawn(&overlay);
+        let strip = WIDTH * 170..WIDTH * 190;
+        assert!(white(&alone[strip.clone()]) > 200);
+        overlay.set_status(&Status { details: vec!["line    12.0 ms".to_owned(); 30], ..Status::default() }, START);
+        overlay.toggle_details();
+        let with_page = drawn(&overlay);
+        assert!(with_page[..WIDTH * 100] != alone[..WIDTH * 100], "the page");
+        assert!(white(&with_page[strip.clone()]) > 200, "no letter of the notice is covered");
+        let is_letter = |pixel: u32| pixel > 0x00e0_e0e0;
+        assert!(alone[strip.clone()].iter().zip(&with_page[strip]).all(|(&a, &b)| !is_letter(a) || is_letter(b)));
     }
 
     #[test]

@@ -14,10 +14,12 @@ pub const HELP: &str = "\
 Sinks (--sink may be given several times):
   window[:fullscreen]  a window; H lists its keys, Esc twice closes
   headless             show nothing, count and measure everything
-  y4m:PATH             a Y4M file, - for standard output; the picture before fills in for frames that never came and for
-                       outages of up to ten minutes, so that the file keeps time with a recording of the sound
-  v4l2:DEVICE          a virtual camera for OBS, Zoom and others, such as v4l2:/dev/video10: a video device that takes
-                       pictures, made by `sudo modprobe v4l2loopback video_nr=10 exclusive_caps=1`";
+  y4m:PATH             a Y4M file, - for standard output; the picture before fills in for frames
+                       that never came and for outages of up to ten minutes, so that the file
+                       keeps time with a recording of the sound
+  v4l2:DEVICE          a virtual camera for OBS, Zoom and others, such as v4l2:/dev/video10: a
+                       video device that takes pictures, made by
+                       `sudo modprobe v4l2loopback video_nr=10 exclusive_caps=1`";
 
 /// A sink asked for on the command line or in the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]

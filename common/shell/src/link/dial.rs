@@ -333,8 +333,10 @@ pub(super) async fn accept_for_ever(
                     }
                 }
                 Ok(Accepted::LinkTest(probing)) => linktest::answer(probing, &busy).await,
-                // Another attempt of the same dialler was faster.
-                Err(error @ QuicError::Closed(_)) => tracing::debug!("a handshake from {address}: {error}"),
+                // Another attempt of the same dialler was faster, or this program ends.
+                Err(error @ (QuicError::Closed(_) | QuicError::ClosedHere)) => {
+                    tracing::debug!("a handshake from {address}: {error}")
+                }
                 Err(error) if error.is_mishap() => {
                     limited!(info, "a call from {address} did not come about: {error}; waiting for the next");
                 }
