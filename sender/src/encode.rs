@@ -501,6 +501,26 @@ mod tests {
         }
     }
 
+    /// The network thread is held up: of three pictures it finds the last one, which can be decoded without the others.
+    #[test]
+    fn what_waits_is_not_predicted_from_what_nobody_came_to_take() {
+        let encode = Encode { pictures: Slot::with_depth(3), ..predicting() };
+        let SourceInfo { size, frame_rate, .. } = encode.info;
+        let pattern = Pattern::new(size, frame_rate);
+        for number in 0..3 {
+            let mut data = Vec::new();
+            pattern.draw(number, 0, &mut data);
+            encode.pictures.replace(SourceFrame { format: PixelFormat::I420, data, capture: clock::now() });
+        }
+        encode.pictures.close();
+        encode.gate.set_open(true);
+        let (coded, gate) = (encode.coded.clone(), Arc::clone(&encode.gate));
+        encode.run().unwrap();
+        let waiting = coded.try_take().unwrap();
+        assert_eq!((waiting.id, waiting.frame.reference), (Some(FrameId(0)), 0));
+        assert_eq!((gate.unwanted.load(Ordering::Relaxed), gate.prediction().frames), (2, 1));
+    }
+
     #[test]
     fn the_processor_predicts_behind_the_frames_of_a_driver_that_never_returns() {
         let mut encode = predicting();

@@ -432,6 +432,7 @@ mod tests {
         );
         assert!(counters.replays == 1 && counters.matches > 5 && counters.mismatches == 0, "{counters:?}");
     }
+
     /// While the machine is too slow frames are coded alone, in the same stream; later they are predicted again, from what the
     /// receiver made of those.
     #[test]

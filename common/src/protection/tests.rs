@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use picture::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::StreamParams;

@@ -165,8 +165,6 @@ pub fn merge(lists: &[&[Candidate]]) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn candidate(kind: Kind, text: &str) -> Candidate {

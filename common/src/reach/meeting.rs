@@ -482,8 +482,6 @@ impl Meeting {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     fn candidate(kind: Kind, text: &str) -> Candidate {

@@ -37,8 +37,6 @@ impl Note {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::super::Kind;
     use super::*;
 

@@ -277,8 +277,6 @@ fn is_global(ip: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
     use crate::reach::Kind;
 

@@ -488,8 +488,6 @@ fn relays(route: Route, kind: Kind) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
     use super::*;
 
     fn at(ms: u64) -> Timestamp {

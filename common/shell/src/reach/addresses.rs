@@ -46,8 +46,6 @@ pub(super) fn one_of_each_family(all: impl IntoIterator<Item = SocketAddr>) -> V
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

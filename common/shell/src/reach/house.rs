@@ -269,8 +269,6 @@ fn today() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::net::IpAddr;
 
     use super::*;

@@ -100,7 +100,6 @@ impl Drop for OtherPort {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use std::net::Ipv4Addr;
 

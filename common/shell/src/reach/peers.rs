@@ -213,8 +213,6 @@ pub(super) fn name(wanted: Option<&str>) -> Result<&str, Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::reach::Kind;
 
     use super::*;

@@ -175,8 +175,6 @@ fn first(tag: &Tag) -> [u8; PROOF_BYTES] {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
     use crate::identity::Identity;
 

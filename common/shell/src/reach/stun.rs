@@ -165,8 +165,6 @@ impl Stun {
 
 #[cfg(test)]
 pub(super) mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use stun_types::prelude::*;
 
     use super::*;

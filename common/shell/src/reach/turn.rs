@@ -319,8 +319,6 @@ fn timestamp(instant: Instant) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::config::Password;
     use proptest::prelude::*;
 

@@ -240,8 +240,6 @@ fn code_of(ticket: &Ticket) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use std::net::Ipv4Addr;
 
     use common::config::Peer;

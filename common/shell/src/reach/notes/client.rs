@@ -116,8 +116,6 @@ impl NotesClient {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::reach::Kind;
     use proptest::prelude::*;
     use serde_json::Value;

@@ -87,8 +87,6 @@ fn name(tag: &Tag) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use common::reach::Kind;
 
     use super::*;

@@ -78,8 +78,6 @@ impl fmt::Debug for Words {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

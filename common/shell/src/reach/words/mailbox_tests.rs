@@ -1,7 +1,5 @@
 //! Two clients at a server that is honest, and at servers that are not.
 
-#![allow(clippy::unwrap_used, reason = "tests")]
-
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
