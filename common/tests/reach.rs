@@ -64,7 +64,7 @@ struct Host {
     other_port: Option<u16>,
     starts: Timestamp,
     meeting: Option<Meeting>,
-    rounds: Option<Rounds>,
+    rounds: Rounds,
     /// Candidates told to the other, and the time at which it learns them.
     told: Vec<Candidate>,
     /// Those that a mailbox server has, and the time at which it passes them on.
@@ -314,10 +314,7 @@ impl World {
     fn go_on_from_another_port(&mut self, at: usize, now: Timestamp) {
         let host = &mut self.hosts[at];
         let meeting = host.meeting.as_mut().unwrap();
-        if self.one_port || meeting.is_empty() {
-            return;
-        }
-        if host.rounds.get_or_insert_with(|| Rounds::new(now)).poll(meeting.is_near(now), now) {
+        if !self.one_port && host.rounds.poll(!meeting.is_empty(), meeting.is_near(now), now) {
             host.other_port = Some(host.other_port.map_or(OTHER_PORT, |port| port + 1));
             meeting.set_other_port(now);
         }
@@ -337,7 +334,7 @@ impl World {
         let (host, friend) = if at == 0 { (one, other) } else { (other, one) };
         if friend.note_at.take_if(|due| *due <= now).is_some() {
             host.meeting.as_mut().unwrap().set_news(News::Note, &friend.note, now);
-            host.rounds.get_or_insert_with(|| Rounds::new(now)).on_news(now);
+            host.rounds.on_news(now);
         }
     }
 
@@ -364,9 +361,7 @@ impl World {
         let silent = |(_, _, heard): &mut (u64, Route, Timestamp)| now.since(*heard) > 5_000 * MS;
         if self.hosts[at].connection.take_if(silent).is_some() {
             self.hosts[at].meeting.as_mut().unwrap().restart(now);
-            if let Some(rounds) = &mut self.hosts[at].rounds {
-                rounds.restart(now);
-            }
+            self.hosts[at].rounds.restart(now);
             self.keep_place(at, now);
             self.open_port(at);
         }
@@ -567,7 +562,7 @@ fn run(seed: u64, one_port: bool) -> Outcome {
         other_port: None,
         starts: if side == first { origin } else { origin + late },
         meeting: None,
-        rounds: None,
+        rounds: Rounds::default(),
         told: Vec::new(),
         note: Vec::new(),
         note_at: None,

@@ -10,58 +10,71 @@ const ROUND: Duration = Duration::from_secs(3);
 /// port or because the other is not there, and each port that is opened is work for the router.
 const EXPECTED: Duration = Duration::from_secs(30);
 
-/// The rounds of one search. It knows no socket and no clock.
-#[derive(Clone, Debug)]
+/// The rounds of one search. It knows no socket and no clock. The first one begins when there is a way to knock at: from another
+/// port nobody is found who is not looked for.
+#[derive(Clone, Debug, Default)]
 pub struct Rounds {
-    /// Time from which on the other machine is expected.
-    since: Timestamp,
-    ends: Timestamp,
-    lasts: Duration,
+    round: Option<Round>,
     /// Time of the last news of the other machine.
     news: Option<Timestamp>,
 }
 
-impl Rounds {
-    /// Begins the first round.
-    pub fn new(now: Timestamp) -> Self {
-        Self { since: now, ends: now + ROUND, lasts: ROUND, news: None }
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// Time from which on the other machine is expected.
+    since: Timestamp,
+    ends: Timestamp,
+    lasts: Duration,
+}
+
+impl Round {
+    fn first(now: Timestamp) -> Self {
+        Self { since: now, ends: now + ROUND, lasts: ROUND }
     }
 
-    /// Begins anew: the other machine is expected from now on.
+    fn is_expecting(&self) -> bool {
+        self.ends.since(self.since) < EXPECTED
+    }
+}
+
+impl Rounds {
+    /// Begins anew, if it has begun: the other machine is expected from now on.
     pub fn restart(&mut self, now: Timestamp) {
-        *self = Self { news: self.news, ..Self::new(now) };
+        if let Some(round) = &mut self.round {
+            *round = Round::first(now);
+        }
     }
 
     /// Takes notice of news of the other machine. It is expected from now on if there were none for a while; what comes soon
     /// after others may be an answer to this side's new port, and ports that call for ports would never end.
     pub fn on_news(&mut self, now: Timestamp) {
         if self.news.is_none_or(|last| now.since(last) >= EXPECTED) {
-            self.restart(now);
+            self.round = Some(Round::first(now));
         }
         self.news = Some(now);
     }
 
-    /// Returns true if a round has failed: the next one shall leave from another port. `is_near`: whether a connection
-    /// without a relay may be about to come, or is there.
-    pub fn poll(&mut self, is_near: bool, now: Timestamp) -> bool {
-        if now < self.ends {
+    /// Returns true if a round has failed: the next one shall leave from another port. `is_sought`: whether there is a way to knock
+    /// at, or a connection. `is_near`: whether a connection without a relay may be about to come, or is there.
+    pub fn poll(&mut self, is_sought: bool, is_near: bool, now: Timestamp) -> bool {
+        if !is_sought {
             return false;
         }
-        let has_failed = !is_near && self.is_expecting();
-        if has_failed {
-            self.lasts *= 2;
+        let round = self.round.get_or_insert_with(|| Round::first(now));
+        if now < round.ends {
+            return false;
         }
-        self.ends = now + self.lasts;
+        let has_failed = !is_near && round.is_expecting();
+        if has_failed {
+            round.lasts *= 2;
+        }
+        round.ends = now + round.lasts;
         has_failed
     }
 
-    /// Returns the time to call [`Rounds::poll`] again; none: the other is not expected any more.
+    /// Returns the time to call [`Rounds::poll`] again; none: nobody is looked for yet, or the other is not expected any more.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        self.is_expecting().then_some(self.ends)
-    }
-
-    fn is_expecting(&self) -> bool {
-        self.ends.since(self.since) < EXPECTED
+        self.round.filter(Round::is_expecting).map(|round| round.ends)
     }
 }
 
@@ -75,13 +88,12 @@ mod tests {
 
     /// Returns the times at which another port is opened.
     fn ports(rounds: &mut Rounds, from: u64, to: u64, is_near: impl Fn(u64) -> bool) -> Vec<u64> {
-        (from..to).filter(|ms| rounds.poll(is_near(*ms), at(*ms))).collect()
+        (from..to).filter(|ms| rounds.poll(true, is_near(*ms), at(*ms))).collect()
     }
 
     #[test]
     fn rounds_that_fail_are_few_and_longer_each_time() {
-        let mut rounds = Rounds::new(at(0));
-        assert_eq!(rounds.poll_timeout(), Some(at(3_000)));
+        let mut rounds = Rounds::default();
         assert_eq!(ports(&mut rounds, 0, 1_000_000, |_| false), [3_000, 9_000, 21_000]);
         assert_eq!(rounds.poll_timeout(), None);
         rounds.restart(at(1_000_000));
@@ -89,15 +101,25 @@ mod tests {
     }
 
     #[test]
+    fn nothing_fails_before_there_is_anybody_to_find() {
+        let mut rounds = Rounds::default();
+        rounds.restart(at(0));
+        assert!(!(0..600_000).any(|ms| rounds.poll(false, false, at(ms))));
+        assert_eq!(rounds.poll_timeout(), None);
+        assert_eq!(ports(&mut rounds, 600_000, 604_000, |_| false), [603_000]);
+        assert_eq!(rounds.poll_timeout(), Some(at(609_000)));
+    }
+
+    #[test]
     fn where_a_way_works_no_round_fails() {
-        let mut rounds = Rounds::new(at(0));
+        let mut rounds = Rounds::default();
         assert!(ports(&mut rounds, 0, 20_000, |_| true).is_empty());
         assert_eq!(ports(&mut rounds, 20_000, 100_000, |_| false), [21_000, 27_000], "while it was expected");
     }
 
     #[test]
     fn news_of_two_sides_do_not_keep_each_other_going() {
-        let mut rounds = Rounds::new(at(0));
+        let mut rounds = Rounds::default();
         let _ = ports(&mut rounds, 0, 100_000, |_| false);
         rounds.on_news(at(100_000));
         let mut all = Vec::new();

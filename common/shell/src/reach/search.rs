@@ -70,8 +70,7 @@ pub(crate) struct Search {
     turn: Turn,
     relaying: Option<Relaying>,
     mapping: Option<Mapping>,
-    /// None until there is a way to knock at: nobody is to be found from another port who is not looked for.
-    rounds: Option<Rounds>,
+    rounds: Rounds,
     other: OtherPort,
     port: u16,
     ready: bool,
@@ -128,7 +127,7 @@ impl Search {
             beside,
             knocks,
             meeting,
-            rounds: None,
+            rounds: Rounds::default(),
             other: OtherPort::default(),
             stun: Stun::default(),
             servers: receiver,
@@ -216,7 +215,7 @@ impl Search {
     pub(crate) fn add(&mut self, candidates: &[Candidate]) {
         let now = clock::now();
         self.meeting.add(candidates, now);
-        self.news(now);
+        self.rounds.on_news(now);
     }
 
     /// Begins anew: the connection has ended.
@@ -224,9 +223,7 @@ impl Search {
         self.beside.forget();
         let now = clock::now();
         self.meeting.restart(now);
-        if let Some(rounds) = &mut self.rounds {
-            rounds.restart(now);
-        }
+        self.rounds.restart(now);
         if let Some(relaying) = &self.relaying {
             relaying.check();
         }
@@ -272,10 +269,8 @@ impl Search {
             Some(course) => !course.is_relayed(),
             None => self.meeting.is_near(now),
         };
-        if self.meeting.is_empty() && self.course.is_none() {
-            return None;
-        }
-        if self.rounds.get_or_insert_with(|| Rounds::new(now)).poll(is_near, now) {
+        let is_sought = !self.meeting.is_empty() || self.course.is_some();
+        if self.rounds.poll(is_sought, is_near, now) {
             // A router that has opened the first port is not asked for more.
             let asks_router = self.mapping.as_ref().is_some_and(|mapping| mapping.opened().is_none());
             if self.other.open(self.beside.sending(), self.stun.servers(), asks_router, now) {
@@ -286,12 +281,7 @@ impl Search {
                 }
             }
         }
-        self.rounds.as_ref().and_then(Rounds::poll_timeout)
-    }
-
-    /// Takes notice that there is news of the other machine.
-    fn news(&mut self, now: Timestamp) {
-        self.rounds.get_or_insert_with(|| Rounds::new(now)).on_news(now);
+        self.rounds.poll_timeout()
     }
 
     /// Tells the call's course of the relay.
@@ -389,7 +379,7 @@ impl Search {
                 candidates = another_note(&mut self.notes) => {
                     let now = clock::now();
                     self.meeting.set_news(News::Note, &candidates, now);
-                    self.news(now);
+                    self.rounds.on_news(now);
                 }
                 candidates = found_in(&mut self.house) => {
                     self.meeting.set_news(News::House, &candidates, clock::now());
