@@ -26,6 +26,9 @@ use crate::predicted::{Outcome, Predicted};
 
 /// Pictures in circulation: one being decoded, one in the slot, one being shown.
 const PICTURES: usize = 3;
+/// Frames without prediction that wait when someone watches: two come close together after a pause of the decoder's thread, or
+/// when the first had waited for what was lost of it.
+const ALONE_WAITING_MAX: usize = 2;
 /// Longest wait before the thread shows that it turns.
 const WAIT: Duration = Duration::from_millis(250);
 
@@ -109,8 +112,7 @@ pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &
             }
             Taken::Item(Job::Frame { arrived, clock_offset_us }) => {
                 let is_stale = !stage.records && (stage.now)().since(arrived.released) > STALE;
-                // A decoder that does not keep up shows the newest.
-                let is_overtaken = |open: &OpenDecoder| !stage.records && open.is_slow() && stage.jobs.has_item();
+                let is_overtaken = |open: &OpenDecoder| !stage.records && open.passes_over(stage.jobs.waiting());
                 if let Some(open) = opened.as_mut().filter(|open| !is_stale && !is_overtaken(open)) {
                     open.decode(arrived, clock_offset_us, &mut wanted, stage)?;
                 }
@@ -235,9 +237,15 @@ impl OpenDecoder {
         self.stream = Arc::new(Stream { backend, ..(*self.stream).clone() });
     }
 
-    /// Returns true if two frames take longer than one comes after the other.
-    fn is_slow(&self) -> bool {
-        2 * self.took > self.stream.params.frame_rate.interval()
+    /// Returns true if a frame is left out, behind which `waiting` newer ones wait.
+    fn passes_over(&self, waiting: usize) -> bool {
+        let interval = self.stream.params.frame_rate.interval();
+        match self.engine {
+            // The newest is shown, and sooner without the others.
+            Engine::Alone(_) => waiting >= ALONE_WAITING_MAX || waiting > 0 && 2 * self.took > interval,
+            // The next ones are decoded from it: only a decoder that never catches up leaves some out.
+            Engine::Predicted(_) => waiting > 0 && self.took > interval,
+        }
     }
 
     fn decode<R: Fn(Command)>(
@@ -332,7 +340,7 @@ impl OpenDecoder {
         self.spare.extend(not_shown.map(|decoded| decoded.picture));
         if let Engine::Predicted(predicted) = &mut self.engine
             && reference > 0
-            && !stage.jobs.has_item()
+            && stage.jobs.waiting() == 0
         {
             predicted.get_ready();
         }
@@ -342,13 +350,14 @@ impl OpenDecoder {
 
 #[cfg(test)]
 mod tests {
-    use picture::frame::FrameRate;
 
-    use super::*;
     use std::cell::Cell;
     use std::sync::mpsc;
 
     use common::units::FrameId;
+
+    use super::*;
+    use crate::predicted;
 
     /// Returns the time of a clock that goes on by 10 ms with each reading, so that decoding a frame takes 10 ms.
     fn ticking() -> Timestamp {
@@ -356,14 +365,11 @@ mod tests {
         Timestamp::from_us(10_000 * READ.replace(READ.get() + 1))
     }
 
-    /// Returns how many of three waiting frames to decode, of a stream of so many frames a second.
-    fn decoded_of_three(frames_a_second: u32) -> u64 {
-        let frame_rate = FrameRate::new(frames_a_second, 1).unwrap();
-        let params = StreamParams { frame_rate, ..StreamParams::new(FrameSize::new(16, 16).unwrap(), Chroma::C420) };
-        let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
-        let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
+    /// Decodes such frames (number, distance to the reference, blocks) that all wait already, while nobody takes pictures: each
+    /// replaces the one before. Returns how many were decoded, and the last one.
+    fn decoded(params: StreamParams, waiting: Vec<(u32, u8, ReceivedFrame)>) -> (u64, Decoded) {
         let (_back, shown) = mpsc::channel();
-        let (jobs, pictures) = (Slot::with_depth(4), Slot::new());
+        let (jobs, pictures) = (Slot::with_depth(waiting.len() + 1), Slot::new());
         let stage = DecodeStage {
             jobs,
             pictures,
@@ -375,12 +381,12 @@ mod tests {
             recording: None,
         };
         stage.jobs.replace(Job::Open { params, serial: 0 });
-        for id in 0..3 {
+        for (id, reference, frame) in waiting {
             let now = ticking();
             let assembled = AssembledFrame {
                 id: FrameId(id),
-                reference: 0,
-                frame: nothing.clone(),
+                reference,
+                frame,
                 capture: now,
                 sent: now,
                 first_received: now,
@@ -391,16 +397,45 @@ mod tests {
         }
         stage.jobs.close();
         run(BackendChoice::Reference, None, &stage).unwrap();
-        // Nobody takes pictures: each replaces the one before.
         let last = stage.pictures.try_take().unwrap();
-        assert_eq!(last.id, FrameId(2));
-        stage.pictures.dropped() + 1
+        (stage.pictures.dropped() + 1, last)
     }
 
     #[test]
-    fn frames_that_wait_are_passed_over_only_if_decoding_does_not_keep_up() {
-        assert_eq!(decoded_of_three(1), 3);
-        // Nothing is known of the decoder before the first frame.
-        assert_eq!(decoded_of_three(1000), 2);
+    fn frames_that_wait_are_passed_over_if_decoding_does_not_keep_up_or_newer_ones_are_there() {
+        let alone = StreamParams::new(FrameSize::new(16, 16).unwrap(), Chroma::C420);
+        let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
+        let nothing = ReceivedFrame::empty(header, BlockLayout::new(&alone).blocks().len());
+        let (decoded, last) = decoded(alone, (0..7).map(|id| (id, 0, nothing.clone())).collect());
+        assert_eq!((decoded, last.id), (2, FrameId(6)));
+
+        // Of 33 ms.
+        let passes_over = |params: StreamParams, ms: u64| {
+            let mut wanted = Wanted { choice: BackendChoice::Cpu, device: None, given_up: None };
+            let mut open = OpenDecoder::new(params, 0, &mut wanted).unwrap();
+            open.took = Duration::from_millis(ms);
+            [0, 1, 2, 9].map(|waiting| open.passes_over(waiting))
+        };
+        assert_eq!(passes_over(alone, 16), [false, false, true, true]);
+        assert_eq!(passes_over(alone, 17), [false, true, true, true]);
+        assert_eq!(passes_over(predicted::tests::params(), 33), [false; 4]);
+        assert_eq!(passes_over(predicted::tests::params(), 34), [false, true, true, true]);
+    }
+
+    /// After a pause of the line all that it held back comes at once.
+    #[test]
+    fn what_others_are_predicted_from_is_not_passed_over() {
+        let params = predicted::tests::params();
+        let mut code = predicted::tests::coder(params);
+        let (first, mut state) = code(0, None);
+        let mut waiting = vec![(0, 0, first)];
+        for id in 1..7 {
+            let (frame, next) = code(id, Some((1, &state)));
+            waiting.push((id as u32, 1, frame));
+            state = next;
+        }
+        let (decoded, last) = decoded(params, waiting);
+        assert_eq!((decoded, last.id), (7, FrameId(6)));
+        assert!(last.picture == *state.picture());
     }
 }

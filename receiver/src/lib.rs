@@ -58,11 +58,9 @@ use crate::sink::{SinkError, SinkSpec, WindowParts};
 const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --peer KEY (`sender identity` prints it) \
                        or as public_key in a [[peer]] section";
 
-/// Coded frames that wait for the decoder when nothing but files is written.
-const RECORDING_DEPTH: usize = 16;
-/// Frames that wait when someone watches: two come close together after a pause of the decoder's thread, or when the
-/// first had waited for what was lost of it.
-const LIVE_DEPTH: usize = 2;
+/// Coded frames that wait for the decoder, at most: those of half a second, which a pause of the line holds back and then
+/// delivers at once.
+const JOBS_DEPTH: usize = 16;
 
 /// Receives until `frames` pictures are shown, a window is closed or the process is asked to stop; if `frames` are
 /// asked for or a sink records, also until the sender has finished. Call it on the main thread. Returns the last
@@ -143,7 +141,7 @@ pub fn run_over(
     let recording = config.record.as_deref().map(|path| Recording::start(path, "received")).transpose()?;
     let tap = || recording.as_ref().map(Recording::tap);
 
-    let (jobs, pictures) = (Slot::with_depth(if records { RECORDING_DEPTH } else { LIVE_DEPTH }), Slot::new());
+    let (jobs, pictures) = (Slot::with_depth(JOBS_DEPTH), Slot::new());
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
     let view = Arc::new(Mutex::new(LinkView::default()));

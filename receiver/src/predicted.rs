@@ -194,7 +194,7 @@ fn ready(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::mpsc;
 
     use common::wire::states::Fate;
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    fn params() -> StreamParams {
+    pub(crate) fn params() -> StreamParams {
         StreamParams {
             colour: ColourSpace::JPEG,
             codec: CodecParams { profile: Profile::Predicted(4), ..CodecParams::default() },
@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// Returns an encoder of such pictures, with a reference so many frames back or alone; it gives the frame and its state.
-    fn coder(params: StreamParams) -> impl FnMut(usize, Option<(u8, &State)>) -> (ReceivedFrame, State) {
+    pub(crate) fn coder(params: StreamParams) -> impl FnMut(usize, Option<(u8, &State)>) -> (ReceivedFrame, State) {
         let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
         let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
         move |number, from| {
@@ -264,6 +264,7 @@ mod tests {
         assert!(reason.contains("has not answered"), "{reason}");
         drop(let_go);
     }
+
     /// As without prediction, what lacks coarse blocks is shown where the frame before it was coded alone, too. No
     /// state comes of it.
     #[test]

@@ -142,9 +142,9 @@ impl<T> Slot<T> {
         Put::Done
     }
 
-    /// Returns true if an item waits.
-    pub fn has_item(&self) -> bool {
-        !self.lock().items.is_empty()
+    /// Returns the number of items that wait.
+    pub fn waiting(&self) -> usize {
+        self.lock().items.len()
     }
 
     /// Takes the oldest item if there is one.
