@@ -57,7 +57,8 @@ impl Protector {
 
     /// Protects a frame's `packets`, which are in coding order and begin with `slices` of vectors, with at most `room`
     /// bytes of parity, each datagram counted with `overhead` bytes around it. Coarse datagrams get as much parity as
-    /// data even without room. A frame that leaves room for it may give it `most` bytes.
+    /// data even without room, those of a predicted frame all that they want: a frame that is too long by one is made up for by the
+    /// next ones, and one that lacks them is not. A frame that leaves room for it may give it `most` bytes.
     pub fn protect(
         &self,
         mut packets: Vec<Packet>,
@@ -88,7 +89,11 @@ impl Protector {
                 let shards = shards(&packets, group);
                 let shard_bytes = shards.first().map_or(0, Vec::len);
                 let cost = PARITY_HEADER_BYTES + shard_bytes + overhead;
-                let floor = if group.tier == Tier::Coarse { group.members.len() } else { 0 };
+                let floor = match group.tier {
+                    Tier::Coarse if slices > 0 => group.parity,
+                    Tier::Coarse => group.members.len(),
+                    Tier::Middle => 0,
+                };
                 let fitting = |bytes: usize| group.parity.min((bytes / groups_left / cost).max(floor));
                 let wanted = fitting(most) * cost;
                 most = most.saturating_sub(wanted);

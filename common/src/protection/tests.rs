@@ -106,14 +106,16 @@ fn coarse_datagrams_are_doubled_and_the_others_by_loss() {
 
 #[test]
 fn what_a_predicted_frame_stands_on_has_more_parity() {
-    let coarse = |slices: usize, loss: LossEstimate| {
+    let coarse = |slices: usize, loss: LossEstimate, room: usize| {
         let mut packets = packetise(&frame(), slices + layout().coarse_blocks(), MAX_DATAGRAM - PARITY_EXTRA_BYTES);
         packets.truncate(6);
         let protector = Protector::new(Protection::Auto, &layout());
-        groups(&protector.protect(packets, slices, loss, usize::MAX, usize::MAX, OVERHEAD))[1]
+        groups(&protector.protect(packets, slices, loss, room, usize::MAX, OVERHEAD))[1]
     };
-    assert_eq!([coarse(0, LOSS), coarse(1, LOSS)], [(1, 1), (1, 2)]);
-    assert_eq!(coarse(1, LossEstimate { share: 0.01, ..LOSS }), (1, 1), "rare");
+    for room in [0, usize::MAX] {
+        assert_eq!([coarse(0, LOSS, room), coarse(1, LOSS, room)], [(1, 1), (1, 2)]);
+    }
+    assert_eq!(coarse(1, LossEstimate { share: 0.01, ..LOSS }, usize::MAX), (1, 1), "rare");
 }
 
 #[test]
