@@ -26,9 +26,9 @@ use crate::predicted::{Outcome, Predicted};
 
 /// Pictures in circulation: one being decoded, one in the slot, one being shown.
 const PICTURES: usize = 3;
-/// Frames without prediction that wait when someone watches: two come close together after a pause of the decoder's thread, or
-/// when the first had waited for what was lost of it.
-const ALONE_WAITING_MAX: usize = 2;
+/// Newer frames that wait, from which on one is not shown to who watches. Two come close together after a pause of the decoder's
+/// thread, or when the first had waited for what was lost of it.
+const WAITING_MAX: usize = 2;
 /// Longest wait before the thread shows that it turns.
 const WAIT: Duration = Duration::from_millis(250);
 
@@ -112,9 +112,10 @@ pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &
             }
             Taken::Item(Job::Frame { arrived, clock_offset_us }) => {
                 let is_stale = !stage.records && (stage.now)().since(arrived.released) > STALE;
-                let is_overtaken = |open: &OpenDecoder| !stage.records && open.passes_over(stage.jobs.waiting());
-                if let Some(open) = opened.as_mut().filter(|open| !is_stale && !is_overtaken(open)) {
-                    open.decode(arrived, clock_offset_us, &mut wanted, stage)?;
+                let waiting = if stage.records { 0 } else { stage.jobs.waiting() };
+                if let Some(open) = opened.as_mut().filter(|open| !is_stale && !open.passes_over(waiting)) {
+                    let is_shown = waiting < WAITING_MAX;
+                    open.decode(arrived, clock_offset_us, is_shown, &mut wanted, stage)?;
                 }
             }
         }
@@ -242,16 +243,18 @@ impl OpenDecoder {
         let interval = self.stream.params.frame_rate.interval();
         match self.engine {
             // The newest is shown, and sooner without the others.
-            Engine::Alone(_) => waiting >= ALONE_WAITING_MAX || waiting > 0 && 2 * self.took > interval,
+            Engine::Alone(_) => waiting >= WAITING_MAX || waiting > 0 && 2 * self.took > interval,
             // The next ones are decoded from it: only a decoder that never catches up leaves some out.
             Engine::Predicted(_) => waiting > 0 && self.took > interval,
         }
     }
 
+    /// Decodes a frame, and hands the picture on if it is shown: others may be predicted from one that is not.
     fn decode<R: Fn(Command)>(
         &mut self,
         arrived: ArrivedFrame,
         clock_offset_us: Option<i64>,
+        is_shown: bool,
         wanted: &mut Wanted,
         stage: &DecodeStage<R>,
     ) -> Result<(), Failure> {
@@ -323,6 +326,10 @@ impl OpenDecoder {
             }
         };
         self.took = (7 * self.took + (stage.now)().since(began)) / 8;
+        if !is_shown {
+            self.spare.push(picture);
+            return Ok(());
+        }
         let passed = Passed {
             capture,
             sent,
@@ -366,7 +373,7 @@ mod tests {
     }
 
     /// Decodes such frames (number, distance to the reference, blocks) that all wait already, while nobody takes pictures: each
-    /// replaces the one before. Returns how many were decoded, and the last one.
+    /// replaces the one before. Returns how many were handed on, and the last one.
     fn decoded(params: StreamParams, waiting: Vec<(u32, u8, ReceivedFrame)>) -> (u64, Decoded) {
         let (_back, shown) = mpsc::channel();
         let (jobs, pictures) = (Slot::with_depth(waiting.len() + 1), Slot::new());
@@ -434,8 +441,8 @@ mod tests {
             waiting.push((id as u32, 1, frame));
             state = next;
         }
-        let (decoded, last) = decoded(params, waiting);
-        assert_eq!((decoded, last.id), (7, FrameId(6)));
+        let (shown, last) = decoded(params, waiting);
+        assert_eq!((shown, last.id), (2, FrameId(6)));
         assert!(last.picture == *state.picture());
     }
 }
