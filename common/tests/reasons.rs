@@ -67,8 +67,8 @@ fn a_clean_line_gives_growth_at_the_start_and_nothing_else() {
 #[test]
 fn a_line_that_becomes_slower_tells_why_the_target_fell_and_when_it_came_back() {
     let falls = [
-        (15, Cause::CutByDelay, "target 20.0 Mbit/s -> 9.1 Mbit/s: a queue stands"),
-        (12, Cause::CutByCollapse, "target 20.0 Mbit/s -> 3.5 Mbit/s: the queueing delay grows by 100 %"),
+        (17, Cause::CutByDelay, "target 20.0 Mbit/s -> 9.8 Mbit/s: a queue stands"),
+        (15, Cause::CutByCollapse, "target 20.0 Mbit/s -> 9.0 Mbit/s: the queueing delay grows by 99 %"),
     ];
     for (rate, cause, cut) in falls {
         let mut call = steps(rate);

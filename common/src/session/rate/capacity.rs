@@ -135,22 +135,11 @@ impl Capacity {
         }
     }
 
-    /// Returns the capacity estimate from the last bursts, bits a second: their median.
+    /// Returns the capacity estimate from the last bursts, bits a second.
     pub(super) fn shown(&self) -> Option<f64> {
-        self.ranked(|bursts| bursts / 2)
-    }
-
-    /// Returns the capacity that most of the last bursts have shown, four of five, bits a second: what a line that varies will bear
-    /// a moment later, too.
-    pub(super) fn sure(&self) -> Option<f64> {
-        self.ranked(|bursts| bursts.saturating_sub(1) / 3)
-    }
-
-    /// Returns what the burst at the place that `rank` says has shown, of so many in the order of what they have shown.
-    fn ranked(&self, rank: impl Fn(usize) -> usize) -> Option<f64> {
         let mut shown: Vec<_> = self.shown.iter().map(|shown| shown.bps).collect();
         shown.sort_unstable_by(f64::total_cmp);
-        shown.get(rank(shown.len())).copied()
+        shown.get(shown.len() / 2).copied()
     }
 
     /// Returns the capacity that the last burst alone has shown, bits a second.
@@ -271,17 +260,6 @@ mod tests {
         let mut limited = Capacity::new(4e6);
         [0, 20_000].into_iter().for_each(|start| burst(&mut limited, start, 100, 1_000, false));
         assert_eq!(shown(&limited), Some(4.0));
-    }
-
-    #[test]
-    fn of_bursts_that_disagree_what_most_have_shown_is_sure() {
-        let mut capacity = Capacity::new(1e9);
-        let mut sure = vec![];
-        for bps in [10.0, 5.0, 2.0, 4.0, 8.0] {
-            capacity.shown.push_back(Shown { at_us: 0, bps, as_fast: false });
-            sure.extend(capacity.sure());
-        }
-        assert_eq!((sure, capacity.shown()), (vec![10.0, 5.0, 2.0, 4.0, 4.0], Some(5.0)));
     }
 
     #[test]

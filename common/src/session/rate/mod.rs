@@ -5,8 +5,8 @@
 //! and the loss ([`excess`]), and from these the target by the following rules:
 //!
 //! - **Follow.** Frames leave in bursts faster than the target, so that the distances at which they arrive show the
-//!   capacity. While no queue stands, the target follows [`OF_SHOWN`] of what four of the last five bursts have shown, within a
-//!   few frames, in the same way after the start, a stall, a collapse or a cut.
+//!   capacity. While no queue stands, the target follows [`OF_SHOWN`] of the capacity estimate within a few frames, in
+//!   the same way after the start, a stall, a collapse or a cut.
 //! - **Delay.** A queue that stands for a whole frame interval above [`WAIT_MAX_US`], or a wait that grows steeply
 //!   within a frame, cuts the target to the rate that arrived meanwhile, less a part that empties the queue soon, and
 //!   again with each feedback report until the queue is empty; then the target is the rate that arrived while there was
@@ -76,7 +76,7 @@ const CROWDED: Duration = Duration::from_millis(1_500);
 const SHRUNK: f64 = 0.7;
 /// Time between two tests whether the queue is still other traffic's.
 const TEST_INTERVAL: Duration = Duration::from_secs(12);
-/// Share of the sure capacity that the target follows, and the time constant, seconds.
+/// Share of the capacity estimate that the target follows, and the time constant, seconds.
 const OF_SHOWN: f64 = 0.97;
 const FOLLOW_S: f64 = 0.04;
 /// Time of growth by a factor of e where bursts disagree, and near a rate that has caused loss, seconds.

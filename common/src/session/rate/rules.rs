@@ -14,8 +14,10 @@ use crate::units::Timestamp;
 /// Longest time in which a queue should run empty.
 const EMPTYING_MAX: Duration = Duration::from_secs(1);
 /// Share of what arrives that is sent while a queue empties, less what empties it within this time, seconds.
-const EMPTYING: f64 = 0.8;
-const EMPTYING_S: f64 = 0.04;
+const EMPTYING: f64 = 0.7;
+const EMPTYING_S: f64 = 0.05;
+/// Share of what arrives that is sent after loss without a queue.
+const AFTER_LOSS: f64 = 0.88;
 /// Ratio of a burst's capacity to the rate of arrivals, in a standing queue, above which the burst is not believed.
 const WRONG: f64 = 2.0;
 /// Time for which bursts are not believed then, at first and at most.
@@ -41,7 +43,7 @@ impl RateControl {
         // The line was not what limits if no queue stands, and what is under way and does not come is lost.
         let standing = self.delay.standing_us();
         let has_queue = standing >= WAIT_NONE_US || self.delay.last_us() >= WAIT_NONE_US;
-        let after = if has_queue { self.emptying(told, arrived) } else { EMPTYING * arrived };
+        let after = if has_queue { self.emptying(told, arrived) } else { AFTER_LOSS * arrived };
         // More comes than is sent: what has stood in the way is gone, and the queue will be.
         if after >= before {
             return;
@@ -146,7 +148,7 @@ impl RateControl {
         }
         let most = self.ceiling.filter(|ceiling| ceiling.passed.is_none()).map_or(f64::MAX, |ceiling| ceiling.bps);
         let doubted = self.doubt.filter(|doubt| now < doubt.until).map_or(f64::MAX, |doubt| doubt.bps);
-        let shown = self.capacity.sure().map(|shown| shown.min(doubted));
+        let shown = self.capacity.shown().map(|shown| shown.min(doubted));
         let grown = match shown {
             Some(_) if self.target_bps > OF_SHOWN * doubted => self.target_bps * by(DOUBT_GROWTH_S),
             Some(shown) => {
