@@ -225,6 +225,8 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             LinkEvent::Timeout => {}
         }
     };
+    // Before the goodbye, which a dialler must not take for a reason to dial anew.
+    connections.close();
     if let Some(active) = active.take() {
         active.finish(CloseCode::Done, "goodbye").await;
     }
