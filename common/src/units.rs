@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use picture::frame::FrameRate;
 
+/// The way that sound goes in a millisecond, metres: musicians know a delay as a distance.
+pub const SOUND_METRES_PER_MS: f64 = 0.343;
+
 /// A point on the local monotonic clock, in microseconds since an origin that only its machine knows.
 ///
 /// Two machines' timestamps are comparable only through [`crate::clock`].

@@ -77,6 +77,8 @@ pub(crate) struct Encode {
     pub(crate) coded: Slot<Encoded>,
     pub(crate) used: Sender<Vec<u8>>,
     pub(crate) waker: Waker,
+    /// Longest wait for the network thread to take a frame before the next one is coded.
+    pub(crate) handover_max: Duration,
     /// Frames after which the stream ends.
     pub(crate) frames_max: Option<u64>,
     /// Shows that the thread turns.
@@ -101,6 +103,9 @@ pub(crate) struct Coding {
     pub(crate) params: StreamParams,
 }
 
+/// See [`Encode::handover_max`]: the network thread wakes up meanwhile, also on the only processor of a slow computer, where the
+/// next picture is there already.
+pub(crate) const HANDOVER_MAX: Duration = Duration::from_millis(5);
 /// Longest wait before the thread shows that it turns, and looks whether the source has stalled.
 const WAIT: Duration = Duration::from_millis(100);
 
@@ -228,13 +233,13 @@ impl Encode {
         Ok(())
     }
 
-    /// Takes a frame back that the network thread has not come to take since the picture before: a newer one is better, and must
-    /// not be predicted from one that never leaves.
+    /// Takes a frame back that the network thread does not come to take: a newer one is better, and must not be predicted from one
+    /// that never leaves.
     fn withdraw(&self) {
         if !self.info.is_live || !matches!(self.coder, StreamEncoder::Predicting(_)) {
             return;
         }
-        if let Some(Encoded { id: Some(id), .. }) = self.coded.try_take() {
+        if let Some(Encoded { id: Some(id), .. }) = self.coded.take_left(self.handover_max) {
             self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
             self.gate.tell(Told::Withdrawn(id));
         }
@@ -446,6 +451,7 @@ pub(crate) fn failure(error: &EncodeError) -> Failure {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::thread;
 
     use kernels::{Backend, BackendChoice};
     use picture::effects::Effects;
@@ -478,6 +484,7 @@ mod tests {
             coded: Slot::new(),
             used: mpsc::channel().0,
             waker: Waker::default(),
+            handover_max: Duration::ZERO,
             frames_max: None,
             pulse: Pulse::default(),
             effects: LiveEffects::new(own.clone(), size, params.chroma),
@@ -501,10 +508,9 @@ mod tests {
         }
     }
 
-    /// The network thread is held up: of three pictures it finds the last one, which can be decoded without the others.
-    #[test]
-    fn what_waits_is_not_predicted_from_what_nobody_came_to_take() {
-        let encode = Encode { pictures: Slot::with_depth(3), ..predicting() };
+    /// Returns what codes three pictures that are there already, as on a computer that is too slow.
+    fn behind(handover_max: Duration) -> Encode {
+        let encode = Encode { pictures: Slot::with_depth(3), handover_max, ..predicting() };
         let SourceInfo { size, frame_rate, .. } = encode.info;
         let pattern = Pattern::new(size, frame_rate);
         for number in 0..3 {
@@ -514,6 +520,35 @@ mod tests {
         }
         encode.pictures.close();
         encode.gate.set_open(true);
+        encode
+    }
+
+    #[test]
+    fn every_frame_of_a_computer_that_is_too_slow_leaves() {
+        // Only a hang takes so long.
+        let soon = Duration::from_secs(90);
+        let encode = behind(soon);
+        let (coded, gate) = (encode.coded.clone(), Arc::clone(&encode.gate));
+        let network = thread::spawn(move || {
+            let taken = || {
+                // It waits for its turn on the processor.
+                thread::sleep(Duration::from_millis(50));
+                match coded.take_timeout(soon) {
+                    Taken::Item(encoded) => Some(encoded.id),
+                    Taken::Timeout | Taken::Closed => None,
+                }
+            };
+            std::iter::from_fn(taken).collect::<Vec<_>>()
+        });
+        encode.run().unwrap();
+        assert_eq!(network.join().unwrap(), [0, 1, 2].map(|id| Some(FrameId(id))));
+        assert_eq!(gate.unwanted.load(Ordering::Relaxed), 0);
+    }
+
+    /// The network thread is held up: of three pictures it finds the last one, which can be decoded without the others.
+    #[test]
+    fn what_waits_is_not_predicted_from_what_nobody_came_to_take() {
+        let encode = behind(Duration::ZERO);
         let (coded, gate) = (encode.coded.clone(), Arc::clone(&encode.gate));
         encode.run().unwrap();
         let waiting = coded.try_take().unwrap();

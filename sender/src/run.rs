@@ -153,6 +153,7 @@ impl Sending {
             coded: coded.clone(),
             used: give_back,
             waker: waker.clone(),
+            handover_max: encode::HANDOVER_MAX,
             frames_max,
             pulse: pulse.clone(),
             own: own.clone(),

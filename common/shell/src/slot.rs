@@ -156,6 +156,24 @@ impl<T> Slot<T> {
         item
     }
 
+    /// Waits at most `timeout` until everything was taken; returns the oldest item if it was not.
+    pub fn take_left(&self, timeout: Duration) -> Option<T> {
+        let deadline = Instant::now().checked_add(timeout);
+        let mut state = self.lock();
+        while !state.items.is_empty() && !state.closed {
+            let left = deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                break;
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let item = state.items.pop_front();
+        if item.is_some() {
+            self.shared.changed.notify_all();
+        }
+        item
+    }
+
     /// Ends a wait for an item, the one under way or the next one, before its time.
     pub fn wake(&self) {
         self.lock().woken = true;
@@ -239,6 +257,17 @@ mod tests {
         assert_eq!((slot.put_wait(2), slot.replace(3)), (Err(2), Some(3)));
         assert_eq!(slot.put_timeout(2, SOON), Put::Closed(2));
         assert_eq!((slot.take_timeout(SOON), slot.take_timeout(SOON)), (Taken::Item(1), Taken::Closed));
+    }
+
+    #[test]
+    fn what_is_taken_in_time_is_not_left() {
+        let slot = Slot::new();
+        slot.replace(1);
+        assert_eq!((slot.take_left(Duration::ZERO), slot.take_left(SOON)), (Some(1), None));
+        slot.replace(2);
+        let other = slot.clone();
+        let thread = std::thread::spawn(move || other.take_timeout(SOON));
+        assert_eq!((slot.take_left(SOON), thread.join().unwrap()), (None, Taken::Item(2)));
     }
 
     #[test]

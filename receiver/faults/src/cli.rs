@@ -22,7 +22,7 @@ use shell::exit::Failure;
 use crate::daemons::{self, Stream};
 use crate::machine::stalls;
 use crate::quality::Original;
-use crate::scenario::case::CLEAN;
+use crate::scenario::case::{CLEAN, LOOPBACK};
 use crate::scenario::table::Row;
 use crate::scenario::{cases, run as scenario, soak, table};
 use crate::{attack, bulk, quality, rehearsal, rival, siege};
@@ -181,7 +181,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let what = arguments.clip.as_ref().unwrap_or(&source);
     println!("{what}, {}, {} s each, seed {}\n", arguments.rate, arguments.seconds, arguments.seed);
     println!("{}", table::HEAD);
-    let (mut clean, mut failed) = (vec![None; predictions.len()], Vec::new());
+    let (mut clean, mut failed, mut words) = (vec![None; predictions.len()], Vec::new(), None);
     let needs_clean = cases.iter().any(|case| case.needs_clean && is_asked(case.name));
     for case in cases.iter().filter(|case| is_asked(case.name) || (needs_clean && case.name == CLEAN)) {
         let controllers: &[&str] = if arguments.control { &[DUET, "cubic"] } else { &[DUET] };
@@ -217,6 +217,9 @@ fn run(arguments: &Arguments) -> Result<()> {
             if case.name == CLEAN && *controller == DUET {
                 clean[number] = Some(measured.latency());
             }
+            if case.name == LOOPBACK {
+                words = table::in_words(measured.latency());
+            }
             let mut faults = (case.check)(&measured);
             let has_fired = (case.fired)(&passed);
             if !has_fired {
@@ -229,6 +232,9 @@ fn run(arguments: &Arguments) -> Result<()> {
             }
             println!("{}", Row { case, controller, seed: arguments.seed, measured: &measured, faults: &faults });
         }
+    }
+    if let Some(words) = words {
+        println!("\n{words}");
     }
     println!("\nFiles of each run: {}", out.display());
     if !failed.is_empty() {

@@ -5,14 +5,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use common::units::SOUND_METRES_PER_MS;
 use film::cli::Cli;
 use film::delay::{Delay, Place, delay};
 use film::film::Film;
 use shell::exit::{Failure, report};
 use shell::signals;
-
-/// The way that sound goes in a millisecond, metres.
-const METRES_PER_MS: f64 = 0.343;
 
 fn main() -> ExitCode {
     let parsed = signals::take_over().and_then(|()| shell::cli::parse::<Cli>());
@@ -45,7 +43,7 @@ fn words(found: &Delay, pictures: usize) -> String {
          Both strips were read in {} of {pictures} pictures of the film.\n",
         found.ms,
         found.error_ms.ceil(),
-        found.ms * METRES_PER_MS,
+        found.ms * SOUND_METRES_PER_MS,
         found.pictures,
     );
     if found.shutter_ms > 2.0 {

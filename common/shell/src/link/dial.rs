@@ -68,8 +68,8 @@ pub(super) trait Find: Send {
     }
 }
 
-/// Finds the other side and hands over the connection; does so anew whenever it has stalled or ended. Ends with an
-/// error that trying again cannot mend.
+/// Finds the other side and hands over the connection; does so anew whenever it has stalled or ended, while somebody takes
+/// `connections`. Ends with an error that trying again cannot mend.
 pub(super) async fn dial_for_ever(
     mut way: impl Find,
     connections: Sender<Result<Connection, QuicError>>,
@@ -83,6 +83,10 @@ pub(super) async fn dial_for_ever(
                 () = redial.wait(end, &silence_max) => {}
                 () = way.attend() => {}
             }
+        }
+        if connections.is_closed() {
+            // This program ends. What the way holds, such as a place at a relay, must outlast the goodbye.
+            return way.attend().await;
         }
         match way.find(current.as_ref()).await {
             Ok(Some(connection)) => {

@@ -79,6 +79,48 @@ fn a_stalled_connection_is_not_waited_for() {
     });
 }
 
+/// A way with one connection to give. It tells what is asked of it.
+struct OneConnection {
+    connection: Option<Connection>,
+    asked: mpsc::UnboundedSender<&'static str>,
+}
+
+impl Find for OneConnection {
+    async fn find(&mut self, _: Option<&End>) -> Result<Option<Connection>, QuicError> {
+        self.asked.send("find").unwrap();
+        match self.connection.take() {
+            Some(connection) => Ok(Some(connection)),
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn attend(&mut self) {
+        self.asked.send("attend").unwrap();
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn a_program_that_says_goodbye_does_not_dial_again() {
+    let [own, other]: [Identity; 2] = std::array::from_fn(|_| Identity::generate().unwrap());
+    let listener = Listener::start(options(&other, &[&own]), ANY.into());
+    runtime().block_on(async {
+        let endpoint = Endpoint::bind(&options(&own, &[&other]), ANY.into(), false).unwrap();
+        let connection = endpoint.dial(listener.address).await.unwrap();
+        let (asked, mut asked_for) = mpsc::unbounded_channel();
+        let (sender, mut connections) = mpsc::channel(4);
+        let silence_max = Arc::new(SilenceMax::new(Duration::from_secs(3600)));
+        let way = OneConnection { connection: Some(connection), asked };
+        tokio::spawn(dial_for_ever(way, sender, silence_max));
+        let connection = connections.recv().await.unwrap().unwrap();
+        connections.close();
+        connection.close(CloseCode::Done, "goodbye");
+        for expected in ["find", "attend", "attend"] {
+            assert_eq!(asked_for.recv().await, Some(expected));
+        }
+    });
+}
+
 #[test]
 fn hundreds_of_connections_leave_nothing_behind() {
     let [own, other]: [Identity; 2] = std::array::from_fn(|_| Identity::generate().unwrap());

@@ -1,5 +1,6 @@
 //! The loop itself: drain the link, do what it asks, wait for one event, hand it over.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use super::runtime::on_the_network;
 use super::{Action, Link, LinkOptions, LinkState, NOBODY, TICK, Waker};
 use crate::clock;
 use crate::exit::Failure;
+use crate::limit::Limit;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, Endpoint, EndpointOptions, Input, QuicError};
 use crate::reach::Learning;
@@ -33,6 +35,9 @@ const DATAGRAMS_AT_ONCE: usize = 64;
 /// Bytes for the control stream that wait at most, besides those in QUIC's own window: minutes of answers to a peer that
 /// does not read them.
 const PENDING_MAX: usize = 64 << 10;
+
+/// A dialler that is turned away tries again each second.
+static IN_ANOTHER_CALL: Limit = Limit::each_minute();
 
 /// Everything that can happen.
 #[expect(clippy::large_enum_variant, reason = "one value at a time, on the stack")]
@@ -110,6 +115,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
     let mut buffer = vec![0; 4096];
     let mut active: Option<Active> = None;
     let mut stopping = false;
+    let mut turned_away = HashMap::new();
 
     let result = loop {
         let mut blocked = false;
@@ -163,12 +169,9 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             LinkEvent::Connection(Ok(connection)) => {
                 if let Some(old) = active.take() {
                     if old.connection.peer().key != connection.peer().key {
-                        limited!(
-                            warn,
-                            "{} called, but {} is connected",
-                            connection.peer().name,
-                            old.connection.peer().name
-                        );
+                        let limit = turned_away.entry(connection.peer().key).or_insert_with(Limit::each_minute);
+                        let (caller, other) = (&connection.peer().name, &old.connection.peer().name);
+                        limited!(limit; warn, "{caller} called, but {other} is connected");
                         connection.close(CloseCode::Busy, "connected to another machine");
                         active = Some(old);
                         continue;
@@ -205,7 +208,13 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
                     if listener.is_none() && !old.heard && error.is_final() {
                         break Err(error.into());
                     }
-                    limited!(info, "the connection to {} has ended: {error}", old.connection.peer().name);
+                    let name = &old.connection.peer().name;
+                    match error {
+                        QuicError::InAnotherCall(_) => {
+                            limited!(IN_ANOTHER_CALL; info, "{name} is in a call with another machine; trying again");
+                        }
+                        error => limited!(info, "the connection to {name} has ended: {error}"),
+                    }
                 }
             }
             LinkEvent::Wake => link.on_wake(now),
@@ -216,6 +225,8 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             LinkEvent::Timeout => {}
         }
     };
+    // Before the goodbye, which a dialler must not take for a reason to dial anew.
+    connections.close();
     if let Some(active) = active.take() {
         active.finish(CloseCode::Done, "goodbye").await;
     }

@@ -1,4 +1,4 @@
-//! Log lines that others can cause: a few at once, then at growing intervals, with a count of those left out.
+//! Log lines that others can cause: a few at once, then at growing intervals, or one a minute, with a count of those left out.
 //!
 //! [`limited!`](crate::limited) is for every line that a peer or a stranger can make a daemon write.
 
@@ -19,25 +19,35 @@ const PAUSE_MAX: Duration = Duration::from_secs(3600);
 const QUIET: Duration = Duration::from_secs(600);
 
 /// Writes a log line of the level `info`, `warn` or `error`, unless this line of the program has been written too often
-/// of late; then it is counted and written only at the level `debug`.
+/// of late; then it is counted and written only at the level `debug`. A [`Limit`](crate::limit::Limit) of the caller's own
+/// stands before a semicolon.
 ///
 /// ```
 /// shell::limited!(info, "{} has called", "somebody");
+/// static BUSY: shell::limit::Limit = shell::limit::Limit::each_minute();
+/// shell::limited!(BUSY; info, "{} is in a call", "somebody");
 /// ```
 #[macro_export]
 macro_rules! limited {
-    ($level:ident, $($message:tt)+) => {{
-        static LIMIT: $crate::limit::Limit = $crate::limit::Limit::new();
-        match LIMIT.take($crate::clock::now()) {
+    ($limit:expr; $level:ident, $($message:tt)+) => {
+        match $limit.take($crate::clock::now()) {
             Some(rest) => ::tracing::$level!("{}{rest}", format_args!($($message)+)),
             None => ::tracing::debug!($($message)+),
         }
+    };
+    ($level:ident, $($message:tt)+) => {{
+        static LIMIT: $crate::limit::Limit = $crate::limit::Limit::new();
+        $crate::limited!(LIMIT; $level, $($message)+);
     }};
 }
 
 /// Limit on the rate of messages of one kind.
 #[derive(Debug)]
-pub struct Limit(Mutex<LimitState>);
+pub struct Limit {
+    at_once: u32,
+    pause_max: Duration,
+    state: Mutex<LimitState>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct LimitState {
@@ -50,26 +60,34 @@ struct LimitState {
     left_out: u64,
 }
 
-const FRESH: LimitState = LimitState { free: AT_ONCE, pause: PAUSE_MIN, seen: None, written: None, left_out: 0 };
-
 impl Limit {
-    /// Creates a limit of which nothing has been used.
+    /// Creates a limit of which nothing has been used: some messages at once, then fewer and fewer.
     #[allow(clippy::new_without_default, reason = "for a static")]
     pub const fn new() -> Self {
-        Self(Mutex::new(FRESH))
+        Self::of(AT_ONCE, PAUSE_MAX)
+    }
+
+    /// Creates a limit of one message a minute: for what comes again and again until somebody does something.
+    pub const fn each_minute() -> Self {
+        Self::of(1, PAUSE_MIN)
+    }
+
+    const fn of(at_once: u32, pause_max: Duration) -> Self {
+        let state = LimitState { free: at_once, pause: PAUSE_MIN, seen: None, written: None, left_out: 0 };
+        Self { at_once, pause_max, state: Mutex::new(state) }
     }
 
     /// Asks for a message at `now`: what to write behind it, or `None` if it must not be written.
     pub fn take(&self, now: Timestamp) -> Option<Rest> {
-        let mut state = lock(&self.0);
+        let mut state = lock(&self.state);
         if state.seen.replace(now).is_some_and(|seen| now.since(seen) >= QUIET) {
-            *state = LimitState { free: AT_ONCE, pause: PAUSE_MIN, ..*state };
+            *state = LimitState { free: self.at_once, pause: PAUSE_MIN, ..*state };
         }
         let since = state.written.map_or(Duration::ZERO, |written| now.since(written));
         if state.free > 0 {
             state.free -= 1;
         } else if since >= state.pause {
-            state.pause = (2 * state.pause).min(PAUSE_MAX);
+            state.pause = (2 * state.pause).min(self.pause_max);
         } else {
             state.left_out += 1;
             return None;
@@ -154,6 +172,17 @@ mod tests {
         assert_eq!(*second, 180);
         assert!(text.starts_with(" (1,199 more like this in the last 2 minutes)"), "{text}");
         assert_eq!(lines.len(), AT_ONCE as usize + 5);
+    }
+
+    #[test]
+    fn what_is_tried_each_second_is_told_once_a_minute() {
+        let limit = Limit::each_minute();
+        let lines: Vec<_> =
+            (0..3600).filter_map(|second| Some((second, limit.take(at(second))?.to_string()))).collect();
+        assert_eq!(lines[0], (0, " (for the next minute, more like this is only counted)".to_owned()));
+        let later = " (59 more like this in the last minute) (for the next minute, more like this is only counted)";
+        assert!(lines[1..].iter().all(|(_, text)| text == later), "{lines:?}");
+        assert!(lines.iter().map(|line| line.0).eq((0..3600).step_by(60)), "{lines:?}");
     }
 
     #[test]

@@ -33,7 +33,9 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     outcome.expect(wire.retries() > 0, "in a call, it lets somebody begin a handshake who has not proved its address");
     // Without a name the listener is called by the start of its key.
     let name: String = own.trim_start_matches("duet-key-").chars().take(8).collect();
-    let is_told = dialler.daemon.said().contains(&format!("{name} is in a call"));
-    outcome.expect(is_told, "it is not told that the listener is in a call");
+    let told = dialler.daemon.said().matches(&format!("{name} is in a call")).count();
+    outcome.expect(told == 1, format!("it is told {told} times in a minute that the listener is in a call"));
+    let noted = receiver.daemon.said().matches(" called, but ").count();
+    outcome.expect(noted == 1, format!("the listener notes {noted} times in a minute that it was called"));
     Ok(outcome)
 }

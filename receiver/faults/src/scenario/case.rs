@@ -86,6 +86,8 @@ impl Case {
 
 /// The scenario that others are compared with.
 pub(crate) const CLEAN: &str = "clean";
+/// Name of the run on this machine alone, whose latency is told in words.
+pub(crate) const LOOPBACK: &str = "L1";
 
 /// One way of a 50 ms round trip.
 pub(crate) const FAR: NetConditions = NetConditions::perfect(Duration::from_millis(25));

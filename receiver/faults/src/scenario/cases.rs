@@ -5,7 +5,7 @@ use std::time::Duration;
 use common::netsim::{Bursts, HEADERS_BYTES, NetConditions, Pauses, Scenario, lines};
 use common::units::Bitrate;
 
-use crate::scenario::case::{CLEAN, Case, FAR, Route};
+use crate::scenario::case::{CLEAN, Case, FAR, LOOPBACK, Route};
 use crate::scenario::fault::{Act, Fault, Flood};
 use crate::scenario::measured::Measured;
 use crate::scenario::soak;
@@ -78,7 +78,7 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
     let homes = home_lines(length, seed, recordings, &case);
     let shared = Route::Line { rate: Bitrate::from_bps(20_000_000), queue: ms(100) };
     vec![
-        Case { route: Route::Direct, ..case("L1", "the loopback", far.clone(), vec![], checks::loopback_check) },
+        Case { route: Route::Direct, ..case(LOOPBACK, "the loopback", far.clone(), vec![], checks::loopback_check) },
         Case {
             route: Route::Direct,
             // With what is around the datagrams.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use common::units::SOUND_METRES_PER_MS;
+
 use crate::machine::stalls::Stalls;
 use crate::scenario::case::Case;
 use crate::scenario::measured::{Measured, percentile};
@@ -59,5 +61,32 @@ impl fmt::Display for Row<'_> {
             growth[1],
             if faults.is_empty() { "held".to_owned() } else { faults.join("; ") }
         )
+    }
+}
+
+/// Returns what latencies (p50, p95 and p99, milliseconds) on one machine mean for a musician; none without any.
+pub(crate) fn in_words([half, most, _]: [f64; 3]) -> Option<String> {
+    let metres = half * SOUND_METRES_PER_MS;
+    half.is_finite().then(|| {
+        format!(
+            "In words: on this computer, which does the work of both, half of the pictures are on the screen at most \
+             {half:.0} ms after they were taken, 95 of 100 at most {most:.0} ms. You hear each other as late at a distance \
+             of {metres:.0} m. In a call comes to this what the line takes, the camera to make a picture, and the screen \
+             to light up."
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_told_in_words() {
+        let words = in_words([14.6, 20.4, 33.0]).unwrap();
+        for wanted in ["at most 15 ms after they were taken", "95 of 100 at most 20 ms", "a distance of 5 m"] {
+            assert!(words.contains(wanted), "{words}");
+        }
+        assert_eq!(in_words([f64::NAN; 3]), None, "no picture, no words");
     }
 }
