@@ -106,8 +106,8 @@ impl Sending {
         let capture = Capture {
             spec: spec.clone(),
             config: config.clone(),
-            // Without the call there would be nothing to see of the other side either.
-            awaits: receives && frames_max.is_none(),
+            // Who asks for a number of pictures wants them now.
+            awaits: frames_max.is_none(),
             gate: Arc::clone(&gate),
             pictures: pictures.clone(),
             used,

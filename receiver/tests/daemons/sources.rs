@@ -45,6 +45,20 @@ fn y4m(size: (usize, usize), frames: usize) -> Vec<u8> {
 }
 
 #[test]
+fn a_sender_whose_camera_is_missing_waits_for_it_and_the_receiver_is_told() {
+    let pair = Pair::new();
+    let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", "headless", "--backend", "cpu"]));
+    let source = ["--source", "camera:index=99:size=320x180", "--backend", "cpu"];
+    let sending = Daemon::start("sender", pair.sender().args(source));
+    sending.says(&["WARN", "camera", "the call goes on without it until it is there"]);
+    receiving.says(&["camera lost, says the sender"]);
+    for daemon in [sending, receiving] {
+        daemon.terminate();
+        daemon.wait().check(0, &[]);
+    }
+}
+
+#[test]
 fn of_a_truncated_clip_the_whole_pictures_arrive() {
     until_nothing_is_lost(truncated);
 }
