@@ -154,6 +154,10 @@ impl<S: Link, R: Link> Link for TestLink<S, R> {
         self.both.on_path_changed(now);
     }
 
+    fn on_max_datagram(&mut self, bytes: usize) {
+        self.both.on_max_datagram(bytes);
+    }
+
     fn on_wake(&mut self, now: Timestamp) {
         self.both.on_wake(now);
     }

@@ -289,6 +289,11 @@ impl Link for SenderLink {
         self.parts.session.on_path_changed(now);
     }
 
+    fn on_max_datagram(&mut self, bytes: usize) {
+        self.parts.session.set_max_datagram(bytes);
+        self.follow_target();
+    }
+
     fn on_wake(&mut self, _: Timestamp) {
         // A frame that is there is found when the loop polls for datagrams.
         self.parts.session.set_source(self.parts.gate.source());
@@ -303,7 +308,6 @@ impl Link for SenderLink {
             self.follow_target();
         }
         if let Some(state) = state {
-            self.parts.session.set_max_datagram(state.max_datagram);
             self.rtt_us = Some(state.rtt.as_micros() as u64);
             self.black_holes[1] = state.black_holes;
         }

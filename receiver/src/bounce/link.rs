@@ -161,6 +161,14 @@ impl Link for BounceLink {
         }
     }
 
+    fn on_max_datagram(&mut self, bytes: usize) {
+        self.max_datagram = Some(bytes);
+        if let Some(session) = &mut self.session {
+            session.set_max_datagram(bytes);
+        }
+        self.follow_target();
+    }
+
     fn on_wake(&mut self, now: Timestamp) {
         let stream = *lock(&self.shared.stream);
         if let Some((serial, params)) = stream.filter(|(serial, _)| *serial != self.serial) {
@@ -168,13 +176,10 @@ impl Link for BounceLink {
         }
     }
 
-    fn on_tick(&mut self, state: Option<LinkState>, _: Timestamp) {
+    fn on_tick(&mut self, _: Option<LinkState>, _: Timestamp) {
         let rate_max = self.rate_max();
         if let Some(session) = &mut self.session {
             session.set_rate_max(rate_max);
-            if let Some(state) = state {
-                session.set_max_datagram(state.max_datagram);
-            }
         }
         self.follow_target();
     }

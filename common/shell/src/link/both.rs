@@ -123,6 +123,10 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
         self.each(|link| link.on_path_changed(now));
     }
 
+    fn on_max_datagram(&mut self, bytes: usize) {
+        self.each(|link| link.on_max_datagram(bytes));
+    }
+
     fn on_wake(&mut self, now: Timestamp) {
         if self.hang_up.asked.swap(false, Ordering::Relaxed) {
             self.on_stop(now);
@@ -186,4 +190,4 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
 
 #[cfg(test)]
 #[path = "both_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -9,8 +9,9 @@ const MEDIA: [u8; 2] = [0x20, 0];
 
 /// A link that counts what it hears and asks for what it was given.
 #[derive(Default)]
-struct Half {
+pub(crate) struct Half {
     heard: Vec<&'static str>,
+    pub(crate) max_datagrams: Vec<usize>,
     says: Option<(StreamEnd, ControlMessage)>,
     datagram: Option<Vec<u8>>,
     action: Option<Action>,
@@ -30,6 +31,9 @@ impl Link for Half {
     }
     fn on_datagram(&mut self, _: &[u8], _: Timestamp) {
         self.heard.push("datagram");
+    }
+    fn on_max_datagram(&mut self, bytes: usize) {
+        self.max_datagrams.push(bytes);
     }
     fn on_wake(&mut self, _: Timestamp) {
         self.heard.push("wake");
@@ -104,6 +108,13 @@ fn one_direction_ends_and_the_other_goes_on() {
     assert_eq!(link.receiving.link.heard, ["wake"]);
     link.receiving.link.action = Some(Action::End);
     assert_eq!(link.poll_action(now()), Some(Action::End));
+}
+
+#[test]
+fn both_learn_what_a_datagram_holds() {
+    let (mut link, _) = both();
+    link.on_max_datagram(1_162);
+    assert_eq!([&link.sending.link, &link.receiving.link].map(|half| half.max_datagrams.clone()), [[1_162], [1_162]]);
 }
 
 #[test]

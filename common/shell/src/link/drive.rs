@@ -159,6 +159,10 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             _ = ticks.tick() => LinkEvent::Tick,
         };
         let now = clock::now();
+        // Before a frame is cut into datagrams.
+        if let Some(active) = &mut active {
+            active.tell_max_datagram(link);
+        }
         match event {
             LinkEvent::Stop if stopping => break Ok(()),
             LinkEvent::Stop => {
@@ -182,8 +186,9 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
                 }
                 remember(learning.as_mut(), &connection, &ways);
                 calls.send_replace(Some(connection.in_call()));
-                link.on_connected(connection.peer(), connection.max_datagram(), now);
-                active = Some(Active::new(connection, ways.clone()));
+                let new = Active::new(connection, ways.clone());
+                link.on_connected(new.connection.peer(), new.max_datagram, now);
+                active = Some(new);
             }
             LinkEvent::Input(input) => {
                 let Some(mut current) = active.take() else { continue };
@@ -254,12 +259,15 @@ struct Active {
     ways: Ways,
     /// Number of times that packets have changed their way.
     moves: u64,
+    /// What a datagram can hold, as the link knows it, bytes.
+    max_datagram: usize,
 }
 
 impl Active {
     fn new(connection: Connection, ways: Ways) -> Self {
-        let moves = connection.moves();
-        Self { connection, reader: ControlReader::default(), pending: Vec::new(), heard: false, ways, moves }
+        let (moves, max_datagram) = (connection.moves(), connection.max_datagram());
+        let reader = ControlReader::default();
+        Self { connection, reader, pending: Vec::new(), heard: false, ways, moves, max_datagram }
     }
 
     /// Returns true if packets take another way than when it was called last.
@@ -268,11 +276,18 @@ impl Active {
         std::mem::replace(&mut self.moves, moves) != moves
     }
 
+    /// Tells the link if a datagram can hold more or less than it knows.
+    fn tell_max_datagram(&mut self, link: &mut impl Link) {
+        let bytes = self.connection.max_datagram();
+        if std::mem::replace(&mut self.max_datagram, bytes) != bytes {
+            link.on_max_datagram(bytes);
+        }
+    }
+
     fn state(&self) -> LinkState {
         let connection = &self.connection;
         LinkState {
             rtt: connection.rtt(),
-            max_datagram: connection.max_datagram(),
             black_holes: connection.black_holes(),
             path: self.ways.kind_of(connection.route()),
         }
@@ -357,5 +372,32 @@ async fn wait(deadline: Option<Timestamp>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(clock::to_tokio(deadline)).await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::both::tests::Half;
+    use crate::quic::tests::{identities, meet, options, run};
+
+    #[test]
+    fn a_link_learns_once_what_a_datagram_holds() {
+        let [a, b, _] = identities();
+        run(async {
+            let (listener, dialler) = meet(&options(&a, &[&b]), &options(&b, &[&a])).await;
+            let _listener = listener.unwrap();
+            let ways = Ways::of(&LinkMode::DialNobody);
+            let (mut active, mut link) = (Active::new(dialler.unwrap(), ways), Half::default());
+            active.tell_max_datagram(&mut link);
+            active.tell_max_datagram(&mut link);
+            assert_eq!(link.max_datagrams.len(), 0, "nothing has changed");
+            // The path carries less from now on.
+            active.max_datagram += 100;
+            let holds = active.connection.max_datagram();
+            active.tell_max_datagram(&mut link);
+            active.tell_max_datagram(&mut link);
+            assert_eq!((link.max_datagrams, active.max_datagram), (vec![holds], holds));
+        });
     }
 }

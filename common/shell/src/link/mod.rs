@@ -58,6 +58,10 @@ pub trait Link {
     fn on_path_changed(&mut self, now: Timestamp) {
         let _ = now;
     }
+    /// Takes what a datagram can hold from now on, bytes: it changes with the path, and a larger one is not sent.
+    fn on_max_datagram(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
     /// Does what is due after [`Waker::wake`] was called on some thread.
     fn on_wake(&mut self, now: Timestamp);
     /// Called every [`TICK`], connected or not: for statistics and the watchdog.
@@ -103,8 +107,6 @@ pub enum Action {
 pub struct LinkState {
     /// Smoothed round trip.
     pub rtt: Duration,
-    /// Largest datagram, bytes; changes with the path.
-    pub max_datagram: usize,
     /// Times that this connection's path ceased to carry packets as large as before.
     pub black_holes: u64,
     /// The way that packets take.

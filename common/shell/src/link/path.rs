@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn changes_are_counted_over_outages() {
-        let on = |path| Some(LinkState { rtt: Duration::ZERO, max_datagram: 1_200, black_holes: 0, path });
+        let on = |path| Some(LinkState { rtt: Duration::ZERO, black_holes: 0, path });
         let mut path = PathInUse::default();
         let seen = [on(Kind::Local), on(Kind::Local), None, on(Kind::Seen), on(Kind::Learned), None, on(Kind::Local)];
         let counts = seen.map(|state| {

@@ -41,7 +41,7 @@ fn call(accepted: Accepted) -> Connection {
 
 /// Returns the outcome of a handshake at the listener and at the dialler. The dialler writes to the control stream and
 /// waits for an answer, which comes only from a listener that has accepted.
-async fn meet(
+pub(crate) async fn meet(
     listener: &EndpointOptions,
     dialler: &EndpointOptions,
 ) -> (Result<Connection, QuicError>, Result<Connection, QuicError>) {
@@ -67,11 +67,11 @@ async fn meet(
     tokio::join!(accept, dial)
 }
 
-fn run<T>(test: impl Future<Output = T>) -> T {
+pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
 }
 
-fn identities() -> [Identity; 3] {
+pub(crate) fn identities() -> [Identity; 3] {
     std::array::from_fn(|_| Identity::generate().unwrap())
 }
 

@@ -77,6 +77,8 @@ pub(crate) fn narrow_check(run: &Measured) -> Vec<String> {
 pub(crate) fn size_check(run: &Measured) -> Vec<String> {
     in_order(run)
         .at_most("gap", run.gap_max(), 500.0)
+        // Until QUIC notices, which takes some round trips; the next frame is then cut into smaller datagrams.
+        .at_least("whole", run.share(|picture| picture.missing_blocks == 0), 0.99)
         .at_most("connections", run.connections as f64, 1.0)
         .at_most("black holes", run.black_holes, 1.0)
         .0
