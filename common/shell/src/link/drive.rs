@@ -259,7 +259,7 @@ struct Active {
     ways: Ways,
     /// Number of times that packets have changed their way.
     moves: u64,
-    /// What a datagram can hold, as the link knows it, bytes.
+    /// Bytes that a datagram can hold, as the link knows.
     max_datagram: usize,
 }
 
