@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ocl::core::MemFlags;
 
-use super::{Device, find};
-use crate::opencl::device::Result;
+use super::{Device, Result, find};
 use crate::{DeviceError, OpenError};
 
 /// Returns what `open` makes on `device`, if the buffers that it asks for fit there: it runs first on a device that

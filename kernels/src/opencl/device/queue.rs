@@ -14,9 +14,8 @@ use super::answer::failed;
 use super::handle::Handle;
 use super::kernel::{Arg, Kernel};
 use super::memory::fits;
-use super::{Device, fault};
+use super::{Device, Result, fault};
 use crate::DeviceError;
-use crate::opencl::device::Result;
 
 /// Device memory, whatever it holds.
 pub(crate) type Mem = Arc<Handle<cl::Mem>>;

@@ -8,10 +8,9 @@ use ocl::core::OclPrm;
 use picture::pyramid::Pyramid;
 
 use crate::measure::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
-use crate::opencl::device::Result;
 use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Event, Pinned, Queue, Timing, span};
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::{self, Device, Result, backend};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::address::Tabled;
 use crate::opencl::transform::choice::Schemes;

@@ -7,10 +7,9 @@ use picture::frame::Channel;
 use picture::params::StreamParams;
 use picture::pyramid::Pyramid;
 
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Kernel;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::choice::Schemes;
 use crate::{OpenError, TransformParams};

@@ -10,11 +10,10 @@ use picture::pyramid::BlockLayout;
 
 use super::channel::IntegerChannel;
 use super::ends::PictureReader;
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Program;
 use crate::opencl::device::queue::wait;
 use crate::opencl::device::timeline::Recorder;
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::quad::block_coder::owners;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::channel_coder::{ChannelCoder, CodingPass};

@@ -5,10 +5,9 @@ use picture::params::Boundary;
 use crate::motion::activity::ACTIVITY_SIDE;
 use crate::motion::field::{CELL_WEIGHT, Field, HALF_TAPS, Motion, UNIT, UNIT_CELLS, Unit};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::layout;
 use crate::opencl::device::kernel::Program;
+use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::params;
 
 /// Samples around the planes of whole and half samples: the taps of a half one that far outside lie all beyond the end.

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, program};
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::lossless::channel::Staged;
 use crate::opencl::lossless::ends::PictureWriter;
 use crate::pcwt::{self, PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};

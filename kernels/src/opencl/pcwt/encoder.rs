@@ -5,10 +5,9 @@ use std::sync::Arc;
 use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, SLOT_WORDS, program};
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
 use crate::opencl::device::queue::{Buffer, Event, wait};
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::lossless::channel::{LSIZE, Staged};
 use crate::opencl::lossless::ends::PictureReader;
 use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};

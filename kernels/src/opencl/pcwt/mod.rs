@@ -9,11 +9,10 @@ use std::sync::Arc;
 use picture::params::StreamParams;
 use picture::pyramid::Pyramid;
 
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::{Header, layout};
 use crate::opencl::device::kernel::Program;
 use crate::opencl::device::queue::Buffer;
+use crate::opencl::device::{Device, Result};
 use crate::opencl::lossless::channel::{IntegerChannel, LSIZE};
 use crate::pcwt::error::MAX_LENGTH;
 use crate::pcwt::tree::Band;

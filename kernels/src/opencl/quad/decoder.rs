@@ -9,11 +9,10 @@ use picture::pyramid::BlockLayout;
 
 use super::block_decoder::ChannelDecoder;
 use super::blocks::{ChannelBlocks, Square};
-use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
 use crate::opencl::device::queue::{Event, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::download::Downloader;
 use crate::reference::check_decode;

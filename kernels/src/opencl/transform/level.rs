@@ -3,11 +3,10 @@
 use picture::params::Boundary;
 use picture::pyramid::{Orientation, Pyramid};
 
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{Kernel, NamedArg};
 use crate::opencl::device::queue::{Buffer, Mem};
+use crate::opencl::device::{Device, Result};
 
 /// A buffer between levels, and how far apart its rows are.
 pub(crate) struct Pitched<'a, T> {

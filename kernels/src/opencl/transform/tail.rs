@@ -4,9 +4,8 @@ use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelSize};
 use super::params;
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, Program, kernel};
+use crate::opencl::device::{Device, Result};
 use crate::wavelet::{Element, Wavelet};
 
 pub(crate) const SOURCES: [&str; 5] = [

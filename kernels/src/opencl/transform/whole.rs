@@ -8,11 +8,10 @@ use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPipeline;
 use super::upload::{PicturePlace, Uploads};
-use crate::opencl::device::Result;
 use crate::opencl::device::memory::open_on;
 use crate::opencl::device::queue::Pinned;
 use crate::opencl::device::timeline::Recorder;
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::{Device, Result, backend};
 use crate::reference::check_picture;
 use crate::transform::Filter;
 use crate::wavelet::{Element, Scheme, Wavelet};
