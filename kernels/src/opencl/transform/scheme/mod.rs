@@ -89,18 +89,9 @@ impl Tiles {
 
     fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[NamedArg<'_>]) -> Result<Launch> {
         let size = &level.size;
-        let from = [
-            ("low", level.coarse.buffer.arg()),
-            ("low_pitch", level.coarse.pitch.into()),
-            ("low_w", size.low_w.into()),
-            ("low_h", size.low_h.into()),
-            ("bands", level.bands.buffer.arg()),
-            ("band_pitch", level.bands.pitch.into()),
-            ("half_side", size.half_side.into()),
-            ("w", size.w.into()),
-            ("h", size.h.into()),
-        ];
-        let args = [&from, to, &[("out_w", size.in_w.into()), ("out_h", size.in_h.into())]].concat();
+        let (extent, out) =
+            ([("w", size.w.into()), ("h", size.h.into())], [("out_w", size.in_w.into()), ("out_h", size.in_h.into())]);
+        let args = [&level.coefficient_args()[..], &extent, to, &out].concat();
         let groups = self.groups(self.inverse, size.in_w.div_ceil(2), size.in_h.div_ceil(2));
         Ok(Launch::new(kernel(program, "scheme_inverse", &args)?, groups, self.tile))
     }
