@@ -1,13 +1,14 @@
 //! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of
 //! streams have a faster way, [`super::whole::OpenClTransform`].
 
+use ocl::core::OclPrm;
 use picture::pyramid::Pyramid;
 
 use super::ChannelTransform;
 use super::address::Tabled;
 use super::choice::Schemes;
 use crate::opencl::device::memory::open_within;
-use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue, settled};
 use crate::opencl::device::{self, Result, backend};
 use crate::reference::sample::Sample;
 use crate::reference::{check_picture, colour};
@@ -51,7 +52,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
             let ChannelPlanes { queue, transform, staging } = channel;
             queue.clear(&transform.bands)?;
             let (samples, pitch) = transform.samples();
-            upload(queue, staging, samples, pitch, plane, pyramid.plane().width())?;
+            upload_rows(queue, staging, samples, pitch, plane, pyramid.plane().width())?;
             transform.run_forward(queue, &mut Vec::new())?;
             queue.download(&transform.bands, staging, transform.bands.len())?;
             queue.flush()?;
@@ -68,7 +69,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
     fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
         for ((channel, pyramid), square) in self.channels.iter_mut().zip(&self.pyramids).zip(squares) {
             let ChannelPlanes { queue, transform, staging } = channel;
-            upload(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
+            upload_rows(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
             transform.run_inverse(queue, &mut Vec::new())?;
             let (samples, _) = transform.samples();
             queue.download(samples, staging, samples.len())?;
@@ -81,14 +82,8 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
         Ok(planes)
     }
 
-    /// Passes on the result. After a failure, waits until nothing uses the staging memory, which the next call fills.
-    fn settle(&self, result: Result<Vec<Vec<T>>>) -> Result<Values> {
-        if result.is_err() {
-            for channel in &self.channels {
-                let _ = channel.queue.finish();
-            }
-        }
-        result.map(T::wrap)
+    fn settled(&self, result: Result<Vec<Vec<T>>>) -> Result<Values, TransformError> {
+        Ok(T::wrap(settled(result, self.channels.iter().map(|channel| &channel.queue))?))
     }
 }
 
@@ -96,12 +91,17 @@ impl<T: Sample + Tabled> ChannelPlanes<T> {
     /// Waits; returns the first `width` values of the first `height` rows that came to the host.
     fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>> {
         self.queue.finish()?;
-        Ok(self.staging.values().chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect())
+        Ok(rows(self.staging.values(), width, height, pitch))
     }
 }
 
+/// Returns the first `width` values of the first `height` rows, without the gaps between rows.
+pub(crate) fn rows<T: Copy>(values: &[T], width: usize, height: usize, pitch: usize) -> Vec<T> {
+    values.chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect()
+}
+
 /// Copies rows of `width` values to the first rows of a buffer, which are `pitch` apart, with zeros between them.
-fn upload<T: Sample + Tabled>(
+pub(crate) fn upload_rows<T: OclPrm>(
     queue: &Queue,
     staging: &mut Pinned<T>,
     to: &Buffer<T>,
@@ -123,17 +123,17 @@ impl<T: Sample + Tabled> Transform for OpenClPlanes<T> {
         let planes: Vec<Vec<T>> =
             planes.into_iter().map(|plane| plane.into_iter().map(T::from_centred).collect()).collect();
         let result = self.run_forward(&planes);
-        Ok(self.settle(result)?)
+        self.settled(result)
     }
 
     fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError> {
         let result = self.run_forward(planes.planes(&self.pyramids)?);
-        Ok(self.settle(result)?)
+        self.settled(result)
     }
 
     fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError> {
         let result = self.run_inverse(squares.squares(&self.pyramids)?);
-        Ok(self.settle(result)?)
+        self.settled(result)
     }
 
     fn backend(&self) -> &BackendInfo {
