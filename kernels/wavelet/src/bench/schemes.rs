@@ -13,8 +13,9 @@ use super::dwt::{element_bytes, values_moved};
 use super::rounds::{copy_rate, rounds};
 use super::samples::Samples;
 use super::sizes::sizes;
-use super::{Axes, Limit, Table, describe, gb_s, scene, transform_params, us};
+use super::{Axes, Limit, Table, describe, gb_s, scene, us};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
+use crate::options;
 
 /// Name of the device's copy among the schemes.
 const COPY: &str = "device copy";
@@ -35,13 +36,10 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
         "inverse_share",
         "runs",
     ]);
-    table.note(
-        "one level of one plane; medians, by the device's clock; all samples read and all coefficients written"
-            .to_owned(),
-    );
+    table.note("one level of one plane; medians, by the device's clock; all samples read and all coefficients written");
     table.note(format!("share: of what `{COPY}` reads and writes"));
     for size in sizes(&args.sizes, "square")? {
-        let given = transform_params(transform, size, Chroma::Grey)?;
+        let given = options::transform(transform)?.params(size, Chroma::Grey);
         let params = TransformParams { levels: transform.levels.unwrap_or(Levels::AtMost(1)), ..given };
         let bytes = params.pyramids().iter().map(values_moved).sum::<usize>() * element_bytes(params.element);
         let mut copied = None;
