@@ -6,7 +6,7 @@ use picture::params::{CodecParams, StreamParams};
 use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPipeline;
-use super::planes::{rows, upload_rows};
+use super::planes::PlaneChannel;
 use super::upload::{PicturePlace, Uploads};
 use crate::opencl::device::queue::{Pinned, settled};
 use crate::opencl::device::timeline::Recorder;
@@ -48,64 +48,21 @@ impl OpenClTransform {
 
     fn run_forward(&mut self, picture: PictureRef<'_>) -> Result<Vec<Vec<f32>>> {
         self.recorder.clear();
-        self.clear_bands()?;
+        // The transform does not write all of them.
+        self.pipelines.iter().try_for_each(|pipeline| pipeline.queue.clear(&pipeline.transform.bands))?;
         self.uploads.forward(&self.pipelines, PicturePlace::Host(picture), true, &mut self.recorder, |_, _| Ok(()))?;
-        self.download_squares()
+        PlaneChannel::squares(self.channels())
     }
 
-    fn run_forward_planes(&mut self, planes: &[Vec<f32>]) -> Result<Vec<Vec<f32>>> {
-        self.recorder.clear();
-        self.clear_bands()?;
-        for ((pipeline, staging), plane) in self.pipelines.iter().zip(&mut self.staging).zip(planes) {
-            let (samples, pitch) = pipeline.transform.samples();
-            // Without any level these are bands, and zero below the plane.
-            upload_rows(&pipeline.queue, staging, samples, pitch, plane, pipeline.width)?;
-            pipeline.split(&mut self.recorder)?;
-            pipeline.queue.flush()?;
-        }
-        self.download_squares()
-    }
-
-    /// Sets the bands to zero, because the transform does not write all of them.
-    fn clear_bands(&self) -> Result<()> {
-        self.pipelines.iter().try_for_each(|pipeline| pipeline.queue.clear(&pipeline.transform.bands))
-    }
-
-    /// Brings the coefficients to the host.
-    fn download_squares(&mut self) -> Result<Vec<Vec<f32>>> {
-        for (pipeline, staging) in self.pipelines.iter().zip(&mut self.staging) {
-            let bands = &pipeline.transform.bands;
-            pipeline.queue.download(bands, staging, bands.len())?;
-            pipeline.queue.flush()?;
-        }
-        let mut squares = Vec::new();
-        for ((pipeline, staging), pyramid) in self.pipelines.iter().zip(&self.staging).zip(self.layout.pyramids()) {
-            pipeline.queue.finish()?;
-            let (side, pitch) = (pyramid.side(), pipeline.transform.band_pitch);
-            squares.push(rows(staging.values(), side, side, pitch));
-        }
-        Ok(squares)
-    }
-
-    fn run_inverse(&mut self, squares: &[Vec<f32>]) -> Result<Vec<Vec<f32>>> {
-        self.recorder.clear();
-        for (((pipeline, staging), square), pyramid) in
-            self.pipelines.iter().zip(&mut self.staging).zip(squares).zip(self.layout.pyramids())
-        {
-            let (bands, pitch) = (&pipeline.transform.bands, pipeline.transform.band_pitch);
-            upload_rows(&pipeline.queue, staging, bands, pitch, square, pyramid.side())?;
-            pipeline.invert(&mut self.recorder)?;
-            let (samples, _) = pipeline.transform.samples();
-            pipeline.queue.download(samples, staging, samples.len())?;
-            pipeline.queue.flush()?;
-        }
-        let mut planes = Vec::new();
-        for (pipeline, staging) in self.pipelines.iter().zip(&self.staging) {
-            pipeline.queue.finish()?;
-            let (_, pitch) = pipeline.transform.samples();
-            planes.push(rows(staging.values(), pipeline.width, pipeline.height, pitch));
-        }
-        Ok(planes)
+    fn channels(&mut self) -> Vec<PlaneChannel<'_, f32>> {
+        let channels = self.pipelines.iter().zip(&mut self.staging).zip(self.layout.pyramids());
+        let channels = channels.map(|((ChannelPipeline { queue, transform, .. }, staging), pyramid)| PlaneChannel {
+            queue,
+            transform,
+            staging,
+            pyramid,
+        });
+        channels.collect()
     }
 
     fn settled(&self, result: Result<Vec<Vec<f32>>>) -> Result<Values, TransformError> {
@@ -121,12 +78,14 @@ impl Transform for OpenClTransform {
     }
 
     fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError> {
-        let result = self.run_forward_planes(planes.planes(self.layout.pyramids())?);
+        let planes = planes.planes(self.layout.pyramids())?;
+        let result = PlaneChannel::forward(self.channels(), planes);
         self.settled(result)
     }
 
     fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError> {
-        let result = self.run_inverse(squares.squares(self.layout.pyramids())?);
+        let squares = squares.squares(self.layout.pyramids())?;
+        let result = PlaneChannel::inverse(self.channels(), squares);
         self.settled(result)
     }
 
