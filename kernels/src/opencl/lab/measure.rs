@@ -82,8 +82,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
             let bands = &channel.transform.bands;
             Ok(vec![channel.queue.download(bands, &mut channel.result, bands.len())?])
         })?;
-        let run = self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.bands.len())?;
-        Ok(run)
+        self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.bands.len())
     }
 
     /// Transforms the coefficients in `result` to planes there.
@@ -100,8 +99,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
             let (samples, _) = channel.transform.samples();
             Ok(vec![channel.queue.download(samples, &mut channel.result, samples.len())?])
         })?;
-        let run = self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.samples().0.len())?;
-        Ok(run)
+        self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.samples().0.len())
     }
 
     /// Clears what the last run has left on the device.

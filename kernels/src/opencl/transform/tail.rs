@@ -28,10 +28,9 @@ impl Tail {
     /// Returns the kernels for `device`.
     pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
         let tuning = &device.tuning;
-        let bytes = if element == Element::F64 { 8 } else { 4 };
         let mut side = tuning.tail_side;
         // Two squares lie in local memory.
-        while 2 * side * (side + 1) * bytes > device.local_memory_bytes() && side > 8 {
+        while 2 * side * (side + 1) * element.bytes() > device.local_memory_bytes() && side > 8 {
             side /= 2;
         }
         let group_size = tuning.tail_group_size.min(device.max_group_size);

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kernels::measure::{self, Round, Run};
-use kernels::wavelet::Element;
 use picture::frame::Chroma;
 use picture::pyramid::{Orientation, Pyramid};
 
@@ -51,7 +50,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
         let rounds = rounds(&mut *measure, Limit::of(args), params.element)?;
         let copy = copy_rate(&mut *measure)?;
         let pyramids = params.pyramids();
-        let bytes: usize = pyramids.iter().map(values_moved).sum::<usize>() * element_bytes(params.element);
+        let bytes: usize = pyramids.iter().map(values_moved).sum::<usize>() * params.element.bytes();
         let info = measure.backend();
         let on_host = !info.is_device();
         let (side, levels) = pyramids.first().map_or((0, 0), |pyramid| (pyramid.side(), pyramid.levels()));
@@ -93,14 +92,6 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
         }
     }
     Ok(table)
-}
-
-/// Returns the bytes of a value.
-pub(crate) fn element_bytes(element: Element) -> usize {
-    match element {
-        Element::F32 | Element::I32 => 4,
-        Element::F64 => 8,
-    }
 }
 
 /// Returns the least that a transform of one plane reads and writes: at each level all samples and all coefficients

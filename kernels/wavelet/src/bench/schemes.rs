@@ -9,7 +9,7 @@ use kernels::{BackendInfo, OpenError, TransformParams};
 use picture::frame::Chroma;
 use picture::params::Levels;
 
-use super::dwt::{element_bytes, values_moved};
+use super::dwt::values_moved;
 use super::rounds::{copy_rate, rounds};
 use super::samples::Samples;
 use super::sizes::sizes;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
     for size in sizes(&args.sizes, "square")? {
         let given = options::transform(transform)?.params(size, Chroma::Grey);
         let params = TransformParams { levels: transform.levels.unwrap_or(Levels::AtMost(1)), ..given };
-        let bytes = params.pyramids().iter().map(values_moved).sum::<usize>() * element_bytes(params.element);
+        let bytes = params.pyramids().iter().map(values_moved).sum::<usize>() * params.element.bytes();
         let mut copied = None;
         for (scheme, name) in Scheme::NAMES {
             if params.scheme.is_some_and(|only| only != scheme) {

@@ -105,13 +105,12 @@ fn build(device: &Device, header: &Header, samples: &Header, functions: &str) ->
 /// Returns the device's tile, halved in height until its work-items and its local memory are there.
 fn fitting(device: &Device, element: Element, forward: &Function, inverse: &Function) -> [usize; 2] {
     let (items, bytes) = (device.max_group_size, device.local_memory_bytes());
-    let value_bytes = if element == Element::F64 { 8 } else { 4 };
     let slots = forward.slots.max(inverse.slots);
     let reach = forward.reach.max(inverse.reach);
     let [tile_w, mut tile_h] = device.tuning.tile;
     let fits = |tile_h: usize| {
         let cells = slots * (tile_w * tile_h + 2 * margin(tile_w, forward, inverse));
-        tile_w * tile_h <= items && cells * value_bytes <= bytes
+        tile_w * tile_h <= items && cells * element.bytes() <= bytes
     };
     while !fits(tile_h) && tile_h / 2 > reach.up + reach.down {
         tile_h /= 2;
