@@ -22,12 +22,18 @@ use picture::params::{CodecParams, Profile, StreamParams};
 use picture::vectors::VectorLayout;
 
 mod clip;
+mod training;
 
 /// Quantiser steps 4 to 64.
 const STEPS: [u8; 5] = [48, 56, 64, 72, 80];
 const FRAMES: usize = 24;
 /// Symbols that each clip and step counts as.
 const WEIGHT: f64 = 50_000.0;
+
+/// Head of the file of tables.
+const HEAD: &str = "//! Symbol frequencies of every row, counted by `examples/train_groups.rs`.\n\nuse super::super::SYMBOLS;\nuse super::ROWS;\n\n\
+     /// `FREQUENCIES[r][s]`: how many of 4096 times symbol `s` is expected in row `r`; 0 if it cannot occur.\n\
+     #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; ROWS] = [\n";
 
 type Counts = Vec<[f64; SYMBOLS]>;
 
@@ -58,7 +64,7 @@ fn main() -> anyhow::Result<()> {
     let mut all = none();
     counts.iter().for_each(|counts| add(&mut all, counts, 1.0));
     if !flags.is_empty() {
-        std::fs::write("src/tables/residual/trained.rs", text(&tables(&all)))?;
+        std::fs::write("src/tables/residual/trained.rs", training::source(HEAD, &tables(&all)))?;
     }
     Ok(())
 }
@@ -98,23 +104,11 @@ fn alone(frame: &ReceivedFrame) -> CodedFrame {
     CodedFrame::from_blocks(frame.header, &(0..frame.block_count()).map(bytes).collect::<Vec<_>>())
 }
 
-/// Frequencies in proportion to the counts that add up to 2^12: at least 1 for each symbol that can occur.
+/// Frequencies in proportion to the counts.
 fn tables(counts: &Counts) -> Vec<[u16; SYMBOLS]> {
     let all = counts.iter().enumerate().map(|(row, counts)| {
         // A row that was hardly seen falls back to equal shares.
-        let weight = |symbol: usize| if can_occur(row, symbol) { counts[symbol] + 0.5 } else { 0.0 };
-        let total: f64 = (0..SYMBOLS).map(weight).sum();
-        let possible = (0..SYMBOLS).filter(|&symbol| can_occur(row, symbol)).count();
-        let spread = f64::from((1 << PROBABILITY_BITS) - possible as u32);
-        let mut frequencies = [0; SYMBOLS];
-        for symbol in (0..SYMBOLS).filter(|&symbol| can_occur(row, symbol)) {
-            frequencies[symbol] = 1 + (weight(symbol) / total * spread) as u16;
-        }
-        let missing = (1 << PROBABILITY_BITS) - frequencies.iter().sum::<u16>();
-        if let Some(largest) = frequencies.iter_mut().max() {
-            *largest += missing;
-        }
-        frequencies
+        training::shares(|symbol| can_occur(row, symbol), |symbol| counts[symbol] + 0.5)
     });
     all.collect()
 }
@@ -123,17 +117,4 @@ fn bits(counts: &Counts, tables: &[[u16; SYMBOLS]]) -> f64 {
     let bits = |frequency: u16| f64::from(PROBABILITY_BITS) - f64::from(frequency).log2();
     let symbols = counts.as_flattened().iter().zip(tables.as_flattened()).filter(|(count, _)| **count > 0.0);
     symbols.map(|(count, &frequency)| count * bits(frequency)).sum()
-}
-
-/// Returns the tables as Rust source.
-fn text(tables: &[[u16; SYMBOLS]]) -> String {
-    let mut text = String::from(
-        "//! Symbol frequencies of every row, counted by `examples/train_groups.rs`.\n\nuse super::super::SYMBOLS;\nuse super::ROWS;\n\n\
-         /// `FREQUENCIES[r][s]`: how many of 4096 times symbol `s` is expected in row `r`; 0 if it cannot occur.\n\
-         #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; ROWS] = [\n",
-    );
-    for row in tables {
-        text += &format!("    {row:?},\n");
-    }
-    text + "];\n"
 }

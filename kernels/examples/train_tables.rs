@@ -26,8 +26,15 @@ use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
+mod training;
+
 /// Quantiser steps 3 to 64.
 const STEPS: [u8; 9] = [44, 48, 52, 56, 60, 64, 68, 72, 80];
+
+/// Head of the file of tables.
+const HEAD: &str = "//! Symbol frequencies of every context, counted by `examples/train_tables.rs`.\n\nuse super::{CONTEXTS, SYMBOLS};\n\n\
+     /// `FREQUENCIES[c][s]`: how many of 4096 times symbol `s` is expected in context `c`; 0 if it cannot occur.\n\
+     #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; CONTEXTS] = [\n";
 
 type Counts = Vec<[u64; SYMBOLS]>;
 
@@ -57,7 +64,7 @@ fn main() -> anyhow::Result<()> {
         );
     }
     if write {
-        std::fs::write("src/tables/trained.rs", source(&ideal))?;
+        std::fs::write("src/tables/trained.rs", training::source(HEAD, &ideal))?;
     }
     Ok(())
 }
@@ -90,38 +97,14 @@ fn count(path: &Path, counts: &mut Counts) -> anyhow::Result<u64> {
     Ok(raw_bits)
 }
 
-/// Frequencies in proportion to the counts that add up to 2^12: at least 1 for each symbol that can occur.
+/// Frequencies in proportion to the counts.
 fn frequencies((context, counts): (usize, &[u64; SYMBOLS])) -> [u16; SYMBOLS] {
-    let possible = symbols_of(context);
     if context == ESCAPE {
         return [(1 << PROBABILITY_BITS) / SYMBOLS as u16; SYMBOLS];
     }
     // A context that was hardly seen falls back to halving from symbol to symbol.
     let weight = |symbol: usize| counts[symbol] as f64 + 4.0 * 0.5_f64.powi(symbol as i32);
-    let total: f64 = (0..possible).map(weight).sum();
-    let spread = f64::from((1 << PROBABILITY_BITS) - possible as u32);
-    let mut row = [0; SYMBOLS];
-    for (symbol, frequency) in row.iter_mut().enumerate().take(possible) {
-        *frequency = 1 + (weight(symbol) / total * spread) as u16;
-    }
-    let missing = (1 << PROBABILITY_BITS) - row.iter().sum::<u16>();
-    if let Some(largest) = row.iter_mut().max() {
-        *largest += missing;
-    }
-    row
-}
-
-/// Returns the tables as Rust source.
-fn source(tables: &[[u16; SYMBOLS]]) -> String {
-    let mut text = String::from(
-        "//! Symbol frequencies of every context, counted by `examples/train_tables.rs`.\n\nuse super::{CONTEXTS, SYMBOLS};\n\n\
-         /// `FREQUENCIES[c][s]`: how many of 4096 times symbol `s` is expected in context `c`; 0 if it cannot occur.\n\
-         #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; CONTEXTS] = [\n",
-    );
-    for row in tables {
-        text += &format!("    {row:?},\n");
-    }
-    text + "];\n"
+    training::shares(|symbol| symbol < symbols_of(context), weight)
 }
 
 /// Returns the bits of each symbol as an arithmetic coder takes them.

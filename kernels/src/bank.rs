@@ -17,7 +17,7 @@ pub const MAX_RESIDUAL: f64 = 1e-7;
 
 /// A two-band filter bank that reconstructs perfectly on the infinite line: analysis and synthesis filters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked", into = "Unchecked")]
+#[serde(try_from = "Unchecked")]
 pub struct FilterBank {
     pub(crate) analysis: Pair,
     pub(crate) synthesis: Pair,
@@ -47,7 +47,7 @@ pub struct FilterTaps {
     pub taps: Vec<f64>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {
     analysis: Pair,
@@ -157,12 +157,6 @@ impl TryFrom<Unchecked> for FilterBank {
 
     fn try_from(unchecked: Unchecked) -> Result<Self, BankError> {
         Self::new(unchecked.analysis, unchecked.synthesis)
-    }
-}
-
-impl From<FilterBank> for Unchecked {
-    fn from(bank: FilterBank) -> Self {
-        Self { analysis: bank.analysis, synthesis: bank.synthesis }
     }
 }
 

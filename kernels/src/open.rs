@@ -7,7 +7,6 @@ use picture::pyramid::BlockLayout;
 use crate::backend::WITHOUT_OPENCL;
 use crate::fallback::{FallbackDecoder, FallbackEncoder, encoder_instead, smaller_decoder_instead};
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
-use crate::reference::ReferenceTransform;
 use crate::transform::{Transform, TransformParams};
 use crate::tune::SettingsInUse;
 use crate::{
@@ -42,7 +41,7 @@ pub fn open_encoder(
         }
         Resolved::Cpu => encoder_instead(params, reason),
         Resolved::Reference if is_lossless => {
-            Box::new(LosslessEncoder::new(params, Box::new(ReferenceTransform::new(&transform, reason)?)))
+            Box::new(LosslessEncoder::new(params, reference::transform::open_transform(&transform, reason)?))
         }
         Resolved::Reference => Box::new(reference::ReferenceEncoder::new(params, reason)),
     })
@@ -85,7 +84,7 @@ pub fn open_smaller_decoder(
         }
         Resolved::Cpu => smaller_decoder_instead(params, layout, reason),
         Resolved::Reference if is_lossless => {
-            let transform = Box::new(ReferenceTransform::new(&transform, reason)?);
+            let transform = reference::transform::open_transform(&transform, reason)?;
             Box::new(LosslessDecoder::new(params, layout, transform))
         }
         Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, layout, reason)),
@@ -129,7 +128,7 @@ pub fn open_transform(
     Ok(match backend {
         Resolved::Opencl(device) => opencl::open_transform(params, device.as_deref(), reason)?,
         Resolved::Cpu => cpu::open_transform(params, reason)?,
-        Resolved::Reference => Box::new(ReferenceTransform::new(params, reason)?),
+        Resolved::Reference => reference::transform::open_transform(params, reason)?,
     })
 }
 

@@ -87,18 +87,19 @@ const fn min(a: usize, b: usize) -> usize {
 const _: () = assert!(CONTEXTS <= 520);
 
 /// `START[c][s]`: sum of the frequencies of the symbols before `s` in context `c`.
-pub static START: [[u16; SYMBOLS]; CONTEXTS] = starts();
+pub static START: [[u16; SYMBOLS]; CONTEXTS] = starts(&FREQUENCIES);
 
-const fn starts() -> [[u16; SYMBOLS]; CONTEXTS] {
-    let mut starts = [[0; SYMBOLS]; CONTEXTS];
-    let mut context = 0;
-    while context < CONTEXTS {
+/// Returns, of each row, the sums of the frequencies before each symbol.
+const fn starts<const N: usize>(frequencies: &[[u16; SYMBOLS]; N]) -> [[u16; SYMBOLS]; N] {
+    let mut starts = [[0; SYMBOLS]; N];
+    let mut row = 0;
+    while row < N {
         let mut symbol = 1;
         while symbol < SYMBOLS {
-            starts[context][symbol] = starts[context][symbol - 1] + FREQUENCIES[context][symbol - 1];
+            starts[row][symbol] = starts[row][symbol - 1] + frequencies[row][symbol - 1];
             symbol += 1;
         }
-        context += 1;
+        row += 1;
     }
     starts
 }

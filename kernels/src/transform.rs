@@ -68,12 +68,8 @@ impl TransformParams {
         let pyramids = self.pyramids();
         let samples: usize = pyramids.iter().map(|pyramid| pyramid.plane().pixels()).sum();
         let squares = || pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side());
-        let element_bytes = match self.element {
-            Element::F32 | Element::I32 => 4,
-            Element::F64 => 8,
-        };
         let values = samples + squares().sum::<usize>() + squares().max().unwrap_or(0);
-        (size_of::<f32>() * samples) as u64 + element_bytes * values as u64
+        (size_of::<f32>() * samples) as u64 + (self.element.bytes() * values) as u64
     }
 
     /// Returns true if only the OpenCL back end computes the scheme.

@@ -105,6 +105,16 @@ pub enum Element {
     I32,
 }
 
+impl Element {
+    /// Returns the bytes of a value.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::F32 | Self::I32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use kernels::bank::{BankError, FilterBank};
 use kernels::transform::Filter;
 use kernels::wavelet::{Element, Scheme, Wavelet};
-use kernels::{BackendChoice, OpenError, Transform, TransformParams, Values, open_transform};
+use kernels::{BACK_ENDS, BackendChoice, OpenError, Transform, TransformParams, Values, open_transform};
 use picture::frame::{Chroma, FrameSize};
 use picture::params::{Boundary, Levels, Padding};
 
 const SIZES: [(u32, u32); 5] = [(1, 1), (1, 7), (2, 2), (17, 31), (64, 40)];
-const BACKENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
 
 fn file(name: &str) -> Filter {
     let path = format!("{}/banks/{name}.toml", env!("CARGO_MANIFEST_DIR"));
@@ -110,7 +109,7 @@ fn every_bank_reconstructs_where_it_is_accepted_and_is_refused_elsewhere() {
 
 #[test]
 fn pictures_come_back() {
-    for backend in BACKENDS {
+    for backend in BACK_ENDS {
         for name in BANKS {
             for &(boundary, padding) in reconstructing(name) {
                 for size in SIZES {
@@ -133,7 +132,7 @@ fn the_bank_of_a_wavelet_makes_its_coefficients() {
                 let bank = params(file(name), size, boundary, padding);
                 let lifted = TransformParams { filter: Filter::Wavelet(wavelet), ..bank.clone() };
                 let expected = open(&lifted, BackendChoice::Reference).forward_planes(&plane(&bank)).unwrap();
-                for backend in BACKENDS {
+                for backend in BACK_ENDS {
                     let squares = open(&bank, backend).forward_planes(&plane(&bank)).unwrap();
                     let error = difference(squares, expected.clone());
                     assert!(error < 1e-10, "{backend:?} {name} {size:?} {boundary:?} {padding:?}: {error}");
@@ -179,7 +178,7 @@ fn haar_is_sums_and_differences() {
             Element::F32 => Values::F32(vec![samples.map(|sample| sample as f32).to_vec()]),
             _ => Values::F64(vec![samples.to_vec()]),
         };
-        for backend in BACKENDS {
+        for backend in BACK_ENDS {
             let squares = values(open(&params, backend).forward_planes(&planes).unwrap());
             for (value, expected) in squares.iter().zip([40.0, 20.0, -10.0, -30.0]) {
                 assert!((value - expected).abs() < 1e-5, "{backend:?}: {squares:?}");

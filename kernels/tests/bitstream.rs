@@ -3,23 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod clip;
+mod pictures;
 
-use std::path::{Path, PathBuf};
-
-use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
+use kernels::{BACK_ENDS, Picture, PictureRef, Target, open_decoder, open_encoder};
 use picture::coded::ReceivedFrame;
 use picture::container::{ContainerReader, ContainerWriter};
 use picture::frame::{Chroma, PixelFormat};
-
-const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
+use pictures::golden;
 
 /// Name, format of the source and the budget of each frame. `colour` has weights `visual`.
 const FILES: [(&str, PixelFormat, usize); 2] =
     [("grey_64x64", PixelFormat::Grey8, 1500), ("colour_99x70", PixelFormat::I420, 1800)];
-
-fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
-}
 
 fn read(name: &str) -> Vec<u8> {
     std::fs::read(golden(name)).unwrap()

@@ -7,10 +7,12 @@ mod pictures;
 use kernels::transform::{Filter, TransformParams};
 use kernels::wavelet::{Element, Wavelet};
 use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder, open_transform};
-use picture::coded::{ReceivedFrame, StepIndex};
+use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding};
-use pictures::{Random, params, picture};
+use pictures::{Random, arrived, params, picture, transforms};
+
+const DEPTHS: [Levels; 3] = [Levels::Full, Levels::AtMost(0), Levels::AtMost(2)];
 
 /// Checks two frames, the second without its middle blocks, through both back ends.
 #[track_caller]
@@ -32,11 +34,7 @@ fn check(size: (u32, u32), format: PixelFormat, chroma: Chroma, codec: CodecPara
         let coded = plain_encoder.encode(picture.as_ref(), target).unwrap();
         assert!(coded == fast_encoder.encode(picture.as_ref(), target).unwrap(), "bytes differ");
 
-        let blocks = coded.block_count();
-        let mut received = ReceivedFrame::empty(coded.header, blocks);
-        for index in (0..blocks).filter(|index| seed == 0 || index % 3 != 1) {
-            received.insert(index, coded.block(index));
-        }
+        let received = arrived(&coded, |index| seed == 0 || index % 3 != 1);
         plain_decoder.decode(&received, &mut plain_out).unwrap();
         fast_decoder.decode(&received, &mut fast_out).unwrap();
         assert!(plain_out == fast_out, "pictures differ");
@@ -50,13 +48,8 @@ fn step(index: u8) -> Target {
 #[test]
 fn ugly_sizes_agree_with_every_boundary_and_padding() {
     for size in [(1, 1), (2, 3), (17, 31), (1, 40), (70, 1), (130, 67)] {
-        for boundary in [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero] {
-            for padding in [Padding::Smooth, Padding::Zero] {
-                for levels in [Levels::Full, Levels::AtMost(0), Levels::AtMost(2)] {
-                    let codec = CodecParams { boundary, padding, levels, ..CodecParams::default() };
-                    check(size, PixelFormat::I420, Chroma::C420, codec, step(40));
-                }
-            }
+        for codec in transforms(CodecParams::default(), &DEPTHS) {
+            check(size, PixelFormat::I420, Chroma::C420, codec, step(40));
         }
     }
 }
@@ -149,12 +142,8 @@ fn check_transform(
 #[test]
 fn every_wavelet_and_element_agrees() {
     for size in [(1, 1), (1, 7), (7, 1), (2, 2), (17, 31), (33, 34), (34, 35), (35, 33), (64, 67), (131, 97)] {
-        for boundary in [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero] {
-            for padding in [Padding::Smooth, Padding::Zero] {
-                for levels in [Levels::Full, Levels::AtMost(0), Levels::AtMost(2)] {
-                    check_transforms(size, boundary, padding, levels);
-                }
-            }
+        for CodecParams { boundary, padding, levels, .. } in transforms(CodecParams::default(), &DEPTHS) {
+            check_transforms(size, boundary, padding, levels);
         }
     }
 }

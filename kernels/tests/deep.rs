@@ -2,22 +2,19 @@
 //! refuses them.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::path::{Path, PathBuf};
-
 use kernels::pcwt::{open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{
-    BackendChoice, EncodeError, OpenError, Picture, PictureError, PictureRef, Target, open_decoder, open_encoder,
-    open_smaller_decoder,
+    BACK_ENDS, BackendChoice, EncodeError, OpenError, Picture, PictureError, PictureRef, Target, open_decoder,
+    open_encoder, open_smaller_decoder,
 };
 use picture::coded::{ReceivedFrame, StepIndex};
 use picture::container::{ContainerReader, ContainerWriter};
 use picture::frame::{BitDepth, Chroma, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
-use pictures::{deep_picture, params, picture};
+use pictures::{deep_picture, golden, params, picture};
 
 mod pictures;
 
-const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
 const PROFILES: [Profile; 2] = [Profile::Quad, Profile::Pcwt];
 const SIZES: [(u32, u32); 4] = [(1, 1), (1, 7), (17, 31), (99, 70)];
 const KINDS: [(PixelFormat, Chroma); 4] = [
@@ -138,10 +135,6 @@ fn what_cannot_be_coded_is_refused() {
             assert!(matches!(given(colour.as_ref()), Err(EncodeError::Picture(PictureError::NotExact { .. }))));
         }
     }
-}
-
-fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
 }
 
 /// With `DUET_WRITE_GOLDEN=1` this writes the files anew: after a change of the bit stream that is meant.

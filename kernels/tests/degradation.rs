@@ -3,11 +3,12 @@
 
 mod pictures;
 
+use kernels::quality::psnr_db;
 use kernels::{BackendChoice, Decoder, Picture, Target, open_decoder, open_encoder};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::CodecParams;
-use pictures::{Random, params, picture};
+use pictures::{Random, all_zero, arrived, params, picture};
 
 const SIZE: (u32, u32) = (200, 120);
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Cpu, BackendChoice::Opencl];
@@ -31,8 +32,7 @@ impl Decoders {
         let source = picture(PixelFormat::I420, FrameSize::new(SIZE.0, SIZE.1).unwrap(), seed);
         let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
         let frame = encoder.encode(source.as_ref(), Target::Step(StepIndex::new(step).unwrap())).unwrap();
-        let mut nothing = ReceivedFrame::empty(frame.header, frame.block_count());
-        (0..frame.block_count()).for_each(|index| assert!(nothing.insert(index, &[])));
+        let nothing = all_zero(&frame);
         let decoders = BACK_ENDS.map(|choice| open_decoder(&params, choice, None).unwrap()).into();
         let pictures = vec![Picture::for_stream(Chroma::C420, params.size); BACK_ENDS.len()];
         Self { frame, nothing, decoders, pictures, source }
@@ -40,18 +40,13 @@ impl Decoders {
 
     /// Returns the PSNR of the frame without the `lost` blocks, which all back ends decode to the same picture.
     fn psnr_without(&mut self, lost: &[usize]) -> f64 {
-        let mut received = ReceivedFrame::empty(self.frame.header, self.frame.block_count());
-        for index in (0..self.frame.block_count()).filter(|index| !lost.contains(index)) {
-            received.insert(index, self.frame.block(index));
-        }
+        let received = arrived(&self.frame, |index| !lost.contains(&index));
         for (decoder, picture) in self.decoders.iter_mut().zip(&mut self.pictures) {
             decoder.decode(&self.nothing, picture).unwrap();
             decoder.decode(&received, picture).unwrap();
         }
         assert!(self.pictures[0] == self.pictures[1], "the back ends differ without {lost:?}");
-        let (a, b) = (self.source.data(), self.pictures[0].data());
-        let squares: f64 = a.iter().zip(b).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2)).sum();
-        10.0 * (255.0 * 255.0 * a.len() as f64 / squares).log10()
+        psnr_db(self.source.data(), self.pictures[0].data())
     }
 
     /// Loses the blocks in this order.

@@ -4,14 +4,12 @@
 mod pictures;
 
 use kernels::reference::{dwt, quad, quantise::Quantiser, sample::Sample};
-use kernels::{BackendChoice, OpenError, Picture, Target, open_encoder, open_smaller_decoder};
+use kernels::{BACK_ENDS, BackendChoice, OpenError, Picture, Target, open_encoder, open_smaller_decoder};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
-use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
+use picture::params::{CodecParams, Levels, Padding, StreamParams, Wavelet};
 use picture::pyramid::{BlockLayout, Orientation, Pyramid};
-use pictures::{params, picture};
-
-const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
+use pictures::{params, picture, transforms};
 
 fn encode(params: &StreamParams) -> CodedFrame {
     let format = params.chroma.picture_format();
@@ -121,12 +119,8 @@ fn the_low_band_of_the_decoded_picture_comes_out_at_its_brightness() {
 
 #[test]
 fn any_boundary_padding_and_depth_does() {
-    for boundary in [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero] {
-        for padding in [Padding::Smooth, Padding::Zero] {
-            for levels in [Levels::Full, Levels::AtMost(1), Levels::AtMost(3)] {
-                check((75, 50), Chroma::C420, CodecParams { boundary, padding, levels, ..CodecParams::default() });
-            }
-        }
+    for codec in transforms(CodecParams::default(), &[Levels::Full, Levels::AtMost(1), Levels::AtMost(3)]) {
+        check((75, 50), Chroma::C420, codec);
     }
 }
 

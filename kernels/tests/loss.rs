@@ -11,7 +11,7 @@ use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::CodecParams;
 use picture::pyramid::BlockLayout;
-use pictures::{params, picture};
+use pictures::{all_zero, arrived, params, picture, psnr_luma};
 use proptest::prelude::*;
 
 const SIZE: (u32, u32) = (200, 120);
@@ -60,10 +60,6 @@ fn moved(picture: &Picture, pixels: usize) -> Picture {
     moved
 }
 
-fn psnr_luma(a: &Picture, b: &Picture) -> f64 {
-    psnr_db(&a.data()[..a.size().pixels()], b.data())
-}
-
 #[test]
 fn the_last_frames_coarse_blocks_are_worth_decibels() {
     for choice in BACK_ENDS {
@@ -74,8 +70,7 @@ fn the_last_frames_coarse_blocks_are_worth_decibels() {
         let second = moved(&first, 3);
         let step = Target::Step(StepIndex::new(56).unwrap());
         let [first, coded] = [&first, &second].map(|picture| encoder.encode(picture.as_ref(), step).unwrap());
-        let mut torn = ReceivedFrame::empty(coded.header, coded.block_count());
-        (coarse..coded.block_count()).for_each(|index| assert!(torn.insert(index, coded.block(index))));
+        let torn = arrived(&coded, |index| index >= coarse);
 
         decoder.decode(&ReceivedFrame::from(&first), &mut out).unwrap();
         decoder.decode(&torn, &mut out).unwrap();
@@ -95,9 +90,7 @@ fn a_coarse_block_that_says_zero_is_zero() {
         let (mut encoder, mut decoder, mut out) = open(choice);
         let frame = coded(encoder.as_mut(), 0);
         decoder.decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
-        let mut zero = ReceivedFrame::empty(frame.header, frame.block_count());
-        (0..frame.block_count()).for_each(|index| assert!(zero.insert(index, &[])));
-        decoder.decode(&zero, &mut out).unwrap();
+        decoder.decode(&all_zero(&frame), &mut out).unwrap();
         assert!(out.data().iter().all(|&sample| sample == 128));
     }
 }
@@ -111,14 +104,9 @@ fn quality_falls_smoothly_with_the_share_of_lost_blocks() {
         let mut psnr = |lost: usize| {
             // The frame before was whole.
             decoder.decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
-            let mut received = ReceivedFrame::empty(frame.header, frame.block_count());
             // The same blocks and more are lost with each share.
-            for index in (0..frame.block_count()).filter(|index| index * 37 % 100 >= lost) {
-                received.insert(index, frame.block(index));
-            }
-            decoder.decode(&received, &mut out).unwrap();
-            let squares = source.data().iter().zip(out.data()).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
-            10.0 * (255.0 * 255.0 * source.data().len() as f64 / squares.sum::<f64>()).log10()
+            decoder.decode(&arrived(&frame, |index| index * 37 % 100 >= lost), &mut out).unwrap();
+            psnr_db(source.data(), out.data())
         };
         let decibels = [0, 5, 20, 50, 100].map(&mut psnr);
         assert!(decibels.is_sorted_by(|better, worse| better > worse), "{decibels:?}");
@@ -159,13 +147,8 @@ proptest! {
                 let at = at.index(frame.data.len());
                 frame.data[at] = *value;
             }
-            let header = FrameHeader { step: StepIndex::new(step).unwrap(), fine_blocks };
-            let mut received = ReceivedFrame::empty(header, frame.block_count());
-            for (index, lost) in (0..frame.block_count()).zip(&lost) {
-                if !lost {
-                    received.insert(index, frame.block(index));
-                }
-            }
+            frame.header = FrameHeader { step: StepIndex::new(step).unwrap(), fine_blocks };
+            let received = arrived(&frame, |index| lost.get(index) == Some(&false));
             reference.decode(&received, &mut expected).unwrap();
             cpu.decode(&received, &mut out).unwrap();
             prop_assert!(out == expected);

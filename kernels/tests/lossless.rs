@@ -3,13 +3,12 @@
 
 mod pictures;
 
-use kernels::{BackendChoice, EncodeError, Picture, Target, open_decoder, open_encoder};
+use kernels::{BACK_ENDS, BackendChoice, EncodeError, Picture, Target, open_decoder, open_encoder};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, PixelFormat};
-use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams, Wavelet};
-use pictures::{params, picture};
+use picture::params::{CodecParams, Levels, StreamParams, Wavelet};
+use pictures::{arrived, params, picture, transforms};
 
-const BACK_ENDS: [BackendChoice; kernels::BACK_ENDS.len()] = kernels::BACK_ENDS;
 const KINDS: [(PixelFormat, Chroma); 4] = [
     (PixelFormat::Rgb8, Chroma::Rgb),
     (PixelFormat::I420, Chroma::C420),
@@ -61,15 +60,11 @@ fn every_sample_comes_back_from_the_same_bytes() {
 
 #[test]
 fn any_boundary_padding_and_depth_is_exact() {
-    for boundary in [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero] {
-        for padding in [Padding::Smooth, Padding::Zero] {
-            for levels in [Levels::Full, Levels::AtMost(2)] {
-                let params = params((45, 70), Chroma::Rgb, CodecParams { boundary, padding, levels, ..codec() });
-                let picture = picture(PixelFormat::Rgb8, params.size, 8);
-                let frame = coded(&params, &picture, BackendChoice::Cpu);
-                assert_eq!(decoded(&params, &frame, BackendChoice::Reference), picture, "{boundary:?} {padding:?}");
-            }
-        }
+    for codec in transforms(codec(), &[Levels::Full, Levels::AtMost(2)]) {
+        let params = params((45, 70), Chroma::Rgb, codec);
+        let picture = picture(PixelFormat::Rgb8, params.size, 8);
+        let frame = coded(&params, &picture, BackendChoice::Cpu);
+        assert_eq!(decoded(&params, &frame, BackendChoice::Reference), picture, "{codec:?}");
     }
 }
 
@@ -89,10 +84,7 @@ fn lost_blocks_leave_a_picture() {
     let picture = picture(PixelFormat::I420, params.size, 1);
     let frame = coded(&params, &picture, BackendChoice::Cpu);
     let pictures = BACK_ENDS.map(|choice| {
-        let mut received = ReceivedFrame::empty(frame.header, frame.block_count());
-        for index in (0..frame.block_count()).filter(|index| index % 3 != 2) {
-            received.insert(index, frame.block(index));
-        }
+        let received = arrived(&frame, |index| index % 3 != 2);
         let mut out = Picture::for_stream(params.chroma, params.size);
         open_decoder(&params, choice, None).unwrap().decode(&received, &mut out).unwrap();
         out

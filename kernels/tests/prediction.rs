@@ -4,8 +4,6 @@
 mod clip;
 mod pictures;
 
-use std::path::{Path, PathBuf};
-
 use kernels::motion::{
     Effort, PredictError, PredictionSettings, State, open_predicted_decoder, open_predicted_encoder, open_state_decoder,
 };
@@ -21,7 +19,7 @@ use picture::params::{CodecParams, Padding, Profile, StreamParams};
 use picture::replay::Replay;
 use picture::run::shortest_size;
 use picture::vectors::VectorLayout;
-use pictures::{Random, params, picture};
+use pictures::{Random, golden, params, picture};
 
 const STEP: Target = Target::Step(StepIndex::new(56).unwrap());
 
@@ -222,10 +220,6 @@ fn what_cannot_be_is_refused() {
     let mut encoder = open_predicted_encoder(&params, settings(1), BackendChoice::Cpu, None).unwrap();
     let error = PictureError::Size { wanted: params.size, given: quad.size.halved() };
     assert_eq!(encoder.encode(small.as_ref(), STEP), Err(PredictError::Encode(EncodeError::Picture(error))));
-}
-
-fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
 }
 
 /// With `DUET_WRITE_GOLDEN=1` this writes the files anew: after a change of the bit stream that is meant.

@@ -3,19 +3,15 @@
 
 mod pictures;
 
-use kernels::quality::{QualityEncoder, QualityError, TOLERANCE_DB, psnr_db};
+use kernels::quality::{QualityEncoder, QualityError, TOLERANCE_DB};
 use kernels::{BackendChoice, Picture, open_decoder};
 use picture::coded::ReceivedFrame;
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::CodecParams;
 use picture::run::coded_size;
-use pictures::{params, picture};
+use pictures::{params, picture, psnr_luma};
 
 const SIZE: (u32, u32) = (401, 299);
-
-fn psnr_of_luma(source: &Picture, decoded: &Picture) -> f64 {
-    psnr_db(&source.data()[..source.size().pixels()], decoded.data())
-}
 
 #[test]
 fn the_target_is_reached_within_the_tolerance_whatever_came_before() {
@@ -28,7 +24,7 @@ fn the_target_is_reached_within_the_tolerance_whatever_came_before() {
         let reached = encoder.encode(source.as_ref(), target).unwrap();
         let mut out = Picture::for_stream(params.chroma, params.size);
         decoder.decode(&ReceivedFrame::from(&reached.frame), &mut out).unwrap();
-        let found = psnr_of_luma(&source, &out);
+        let found = psnr_luma(&source, &out);
         assert!((found - reached.psnr_db).abs() < 1e-9, "{found} is said to be {}", reached.psnr_db);
         // Where the quality is low, few blocks are left, and one makes more difference.
         let tolerance = if target > 32.0 { TOLERANCE_DB } else { 0.75 };

@@ -5,24 +5,15 @@ mod pictures;
 
 use kernels::{BackendChoice, Values, open_transform};
 use picture::frame::{Chroma, PixelFormat};
-use picture::params::{Boundary, CodecParams, Levels, Padding};
+use picture::params::{CodecParams, Levels};
 use picture::pyramid::{BlockLayout, Pyramid};
-use pictures::{params, picture};
+use pictures::{params, picture, transforms};
 
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
 
-/// Returns the every combination of boundary, padding and depth.
+/// Returns every combination of boundary, padding and depth.
 fn codecs() -> impl Iterator<Item = CodecParams> {
-    [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero].into_iter().flat_map(|boundary| {
-        [Padding::Smooth, Padding::Zero].into_iter().flat_map(move |padding| {
-            [Levels::Full, Levels::AtMost(1)].into_iter().map(move |levels| CodecParams {
-                boundary,
-                padding,
-                levels,
-                ..CodecParams::default()
-            })
-        })
-    })
+    transforms(CodecParams::default(), &[Levels::Full, Levels::AtMost(1)])
 }
 
 #[test]

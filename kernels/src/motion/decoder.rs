@@ -116,12 +116,14 @@ impl<S> States<S> {
 /// Returns the stream without prediction and the number of states that it keeps.
 pub(super) fn inner(params: &StreamParams) -> Result<(StreamParams, u8), OpenError> {
     match params.codec.profile {
-        Profile::Predicted(states) if (1..=STATES_MAX).contains(&states) => {
-            let codec = CodecParams { profile: Profile::Quad, ..params.codec };
-            Ok((StreamParams { codec, ..*params }, states))
-        }
+        Profile::Predicted(states) if (1..=STATES_MAX).contains(&states) => Ok((without_prediction(params), states)),
         _ => Err(OpenError::WrongProfile { wanted: "quad with prediction" }),
     }
+}
+
+/// Returns the stream of the same pictures without prediction.
+pub(super) fn without_prediction(params: &StreamParams) -> StreamParams {
+    StreamParams { codec: CodecParams { profile: Profile::Quad, ..params.codec }, ..*params }
 }
 
 /// Opens a decoder for a stream of [`Profile::Predicted`], as [`open_state_decoder`].
@@ -379,9 +381,7 @@ impl StateDecoder {
     pub(super) fn give_up(&mut self, reason: String) {
         if let Some(device) = self.device.take() {
             self.damaged_before = device.damaged_blocks() + self.alone.damaged_blocks();
-            let inner =
-                StreamParams { codec: CodecParams { profile: Profile::Quad, ..self.params.codec }, ..self.params };
-            self.alone = decoder_instead(&inner, reason.clone());
+            self.alone = decoder_instead(&without_prediction(&self.params), reason.clone());
             self.backend = BackendInfo { reason, ..self.residual.backend().clone() };
         }
     }

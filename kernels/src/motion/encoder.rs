@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use picture::coded::{CodedFrame, PredictedFrame, ReceivedFrame, StepIndex};
 use picture::gaps::Gaps;
-use picture::params::{CodecParams, Profile, StreamParams};
+use picture::params::StreamParams;
 use picture::replay::Replay;
 use picture::run::{coded_size, directory_bytes, map_bytes, shortest_size};
 use rayon::prelude::*;
 
 use super::activity::{Proven, distances};
 use super::cost::Costs;
-use super::decoder::{State, StateDecoder, States, inner, next_number, open};
+use super::decoder::{State, StateDecoder, States, inner, next_number, open, without_prediction};
 use super::field::Field;
 use super::predictor::{AloneEncoder, ResidualEncoder, planes};
 use super::search::{Effort, Overlapped, Search};
@@ -192,9 +192,7 @@ impl PredictedEncoder {
         let state = match made {
             Some(made) if is_newest => match self.state_of(number, made) {
                 Err(error) if error.is_of_device() => {
-                    let reason = self.alone.backend().given_up(&error);
-                    self.decoder.give_up(reason);
-                    self.follow();
+                    self.give_up(&error);
                     self.decoder.replay(&frame, &Gaps::default(), reference.as_ref())
                 }
                 state => state,
@@ -216,22 +214,25 @@ impl PredictedEncoder {
         match run(self) {
             Err(error) if error.is_of_device() => {
                 self.costs = costs;
-                let reason = self.alone.backend().given_up(&error);
-                self.decoder.give_up(reason);
-                self.follow();
+                self.give_up(&error);
                 run(self)
             }
             result => result,
         }
     }
 
+    /// Goes on without the device, which this error has lost.
+    fn give_up(&mut self, error: &impl CodecError) {
+        let reason = self.alone.backend().given_up(error);
+        self.decoder.give_up(reason);
+        self.follow();
+    }
+
     /// Goes on without the device if the decoder does.
     fn follow(&mut self) {
         let backend = self.decoder.backend();
         if self.alone.backend().is_device() && !backend.is_device() {
-            let codec = CodecParams { profile: Profile::Quad, ..self.params.codec };
-            let inner = StreamParams { codec, ..self.params };
-            self.alone = Box::new(cpu::CpuEncoder::new(&inner, backend.reason.clone()));
+            self.alone = Box::new(cpu::CpuEncoder::new(&without_prediction(&self.params), backend.reason.clone()));
         }
     }
 

@@ -25,7 +25,7 @@ pub use search::Effort;
 pub(crate) use slice::tests::any_field;
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use picture::frame::{Chroma, FrameSize};
     use picture::pyramid::Rect;
 
@@ -38,7 +38,7 @@ mod tests {
     use crate::reference::compensate::ReferencePredictor;
 
     /// Returns a picture of noise and slopes.
-    fn picture(chroma: Chroma, size: FrameSize) -> Picture {
+    pub(crate) fn picture(chroma: Chroma, size: FrameSize) -> Picture {
         let mut picture = Picture::for_stream(chroma, size);
         for (at, sample) in picture.data_mut().iter_mut().enumerate() {
             *sample = ((at as u32).wrapping_mul(2_654_435_761) >> 25) as u8 + (at / 7) as u8 % 128;

@@ -37,8 +37,7 @@ use self::quad::decoder::OpenClDecoder;
 pub use self::quad::encoder::OpenClEncoder;
 use self::transform::planes::OpenClPlanes;
 pub(crate) use self::transform::programs::transform_texts;
-use self::transform::whole;
-use self::transform::whole::OpenClTransform;
+use self::transform::whole::{OpenClTransform, as_stream};
 use crate::measure::{Measure, Scene};
 use crate::motion::predictor::{AloneEncoder, DeviceDecoder};
 use crate::pcwt::{Joining, PcwtDecoder, PcwtEncoder};
@@ -122,14 +121,14 @@ pub(crate) fn open_pcwt_decoder(
     Ok(Box::new(open_on(device, |device| OpenClPcwtDecoder::new(device, params, &reason))?))
 }
 
-/// Opens [`OpenClTransform::open`] as the trait object that tools use.
+/// Opens a transform, as the trait object that tools use.
 pub(crate) fn open_transform(
     params: &TransformParams,
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn Transform>, OpenError> {
-    if whole::is_stream(params) {
-        return Ok(Box::new(OpenClTransform::open(params, device, &reason)?));
+    if let Some(stream) = as_stream(params) {
+        return Ok(Box::new(open_on(device, |device| OpenClTransform::new(device, &stream, &reason))?));
     }
     Ok(match params.element {
         Element::F32 => Box::new(OpenClPlanes::<f32>::open(params, device, &reason)?),

@@ -78,8 +78,7 @@ impl PcwtEncoder for HostCoder {
         let coder = TreeCoder::of(self.transform.backend());
         let squares = self.squares.squares::<i32>(&self.pyramids)?;
         let channels = squares.iter().zip(&self.trees).map(|(square, tree)| coder.encode(square, tree, qmin));
-        let frame = write(qmin, &channels.collect::<Vec<_>>())?;
-        Ok(frame)
+        Ok(write(qmin, &channels.collect::<Vec<_>>())?)
     }
 
     fn backend(&self) -> &BackendInfo {

@@ -12,7 +12,7 @@ pub mod quantise;
 pub mod rans;
 pub mod rct;
 pub mod sample;
-mod transform;
+pub(crate) mod transform;
 
 use std::ops::Range;
 use std::time::Instant;
@@ -32,8 +32,6 @@ use crate::{
 use quad::Shape;
 use quantise::{DeadZone, Quantiser};
 use sample::Sample;
-
-pub use transform::ReferenceTransform;
 
 fn backend(reason: String) -> BackendInfo {
     BackendInfo { kind: Backend::Reference, device: "one thread".to_owned(), reason }

@@ -12,80 +12,74 @@ use crate::transform::Filter;
 use crate::wavelet::{Element, Wavelet};
 use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
 
+/// Opens this transform; `reason` says why this back end was chosen.
+pub(crate) fn open_transform(params: &TransformParams, reason: String) -> Result<Box<dyn Transform>, OpenError> {
+    params.check_scheme(Backend::Reference)?;
+    open_within(params, backend(reason))
+}
+
+/// Opens this transform as a part of another back end.
+pub(crate) fn open_within(params: &TransformParams, backend: BackendInfo) -> Result<Box<dyn Transform>, OpenError> {
+    Ok(match (&params.filter, params.element) {
+        (Filter::Wavelet(wavelet), Element::F32) => by_steps::<f32>(*wavelet, params, backend),
+        (Filter::Wavelet(wavelet), Element::F64) => by_steps::<f64>(*wavelet, params, backend),
+        (Filter::Wavelet(wavelet), Element::I32) => by_steps::<i32>(*wavelet, params, backend),
+        (Filter::Bank(_), Element::F32) => by_tables::<f32>(params, backend),
+        (Filter::Bank(_), Element::F64) => by_tables::<f64>(params, backend),
+        (Filter::Bank(_), element) => return Err(params.wrong_element(element)),
+    })
+}
+
+fn by_steps<T: Sample>(wavelet: Wavelet, params: &TransformParams, backend: BackendInfo) -> Box<dyn Transform> {
+    let boundary = params.boundary;
+    let engine = |_: &Pyramid| LiftingEngine { steps: T::steps(wavelet), boundary };
+    Box::new(ReferenceTransform::new(params, backend, engine))
+}
+
+fn by_tables<T: Weighted>(params: &TransformParams, backend: BackendInfo) -> Box<dyn Transform> {
+    let engine = |pyramid: &Pyramid| Tables::<T>::new(&params.filter, params.boundary, pyramid);
+    Box::new(ReferenceTransform::new(params, backend, engine))
+}
+
 /// Transform of the reference back end.
 #[derive(Debug)]
-pub struct ReferenceTransform {
+struct ReferenceTransform<E> {
     params: TransformParams,
     pyramids: Vec<Pyramid>,
-    engines: Engines,
+    /// One for each channel's plane.
+    engines: Vec<E>,
     backend: BackendInfo,
 }
 
-/// Transforms of each channel's plane.
-#[derive(Debug)]
-enum Engines {
-    F32(Vec<Box<dyn Engine<f32>>>),
-    F64(Vec<Box<dyn Engine<f64>>>),
-    I32(Vec<Box<dyn Engine<i32>>>),
-}
-
-impl ReferenceTransform {
-    /// Creates this transform; `reason` says why this back end was chosen.
-    pub fn new(params: &TransformParams, reason: String) -> Result<Self, OpenError> {
-        params.check_scheme(Backend::Reference)?;
-        Self::within(params, backend(reason))
-    }
-
-    /// Creates this transform as a part of another back end.
-    pub(crate) fn within(params: &TransformParams, backend: BackendInfo) -> Result<Self, OpenError> {
+impl<E: Engine> ReferenceTransform<E> {
+    fn new(params: &TransformParams, backend: BackendInfo, engine: impl Fn(&Pyramid) -> E) -> Self {
         let pyramids = params.pyramids();
-        let engines = match (&params.filter, params.element) {
-            (Filter::Wavelet(wavelet), Element::F32) => Engines::F32(by_steps(*wavelet, params, &pyramids)),
-            (Filter::Wavelet(wavelet), Element::F64) => Engines::F64(by_steps(*wavelet, params, &pyramids)),
-            (Filter::Wavelet(wavelet), Element::I32) => Engines::I32(by_steps(*wavelet, params, &pyramids)),
-            (Filter::Bank(_), Element::F32) => Engines::F32(by_tables(params, &pyramids)),
-            (Filter::Bank(_), Element::F64) => Engines::F64(by_tables(params, &pyramids)),
-            (Filter::Bank(_), element) => return Err(params.wrong_element(element)),
-        };
-        Ok(Self { params: params.clone(), pyramids, engines, backend })
+        let engines = pyramids.iter().map(engine).collect();
+        Self { params: params.clone(), pyramids, engines, backend }
     }
 
-    fn split<T: Sample>(&self, engines: &[Box<dyn Engine<T>>], planes: &[Vec<T>]) -> Values {
-        let channels = engines.iter().zip(planes).zip(&self.pyramids);
-        T::wrap(channels.map(|((engine, plane), pyramid)| engine.forward(plane, pyramid)).collect())
-    }
-
-    fn merge<T: Sample>(&self, engines: &[Box<dyn Engine<T>>], squares: &[Vec<T>]) -> Values {
-        let channels = engines.iter().zip(squares).zip(&self.pyramids);
-        T::wrap(channels.map(|((engine, square), pyramid)| engine.inverse(square, pyramid)).collect())
+    fn split(&self, planes: &[Vec<E::Element>]) -> Values {
+        let channels = self.engines.iter().zip(planes).zip(&self.pyramids);
+        E::Element::wrap(channels.map(|((engine, plane), pyramid)| engine.forward(plane, pyramid)).collect())
     }
 }
 
-impl Transform for ReferenceTransform {
+impl<E: Engine> Transform for ReferenceTransform<E> {
     fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError> {
         check_picture(picture, self.params.size)?;
         let planes = colour::planes(picture, self.params.chroma);
-        Ok(match &self.engines {
-            Engines::F32(engines) => self.split(engines, &planes),
-            Engines::F64(engines) => self.split(engines, &converted(planes)),
-            Engines::I32(engines) => self.split(engines, &converted(planes)),
-        })
+        let converted = |plane: Vec<f32>| plane.into_iter().map(E::Element::from_centred).collect();
+        Ok(self.split(&planes.into_iter().map(converted).collect::<Vec<_>>()))
     }
 
     fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError> {
-        Ok(match &self.engines {
-            Engines::F32(engines) => self.split(engines, planes.planes(&self.pyramids)?),
-            Engines::F64(engines) => self.split(engines, planes.planes(&self.pyramids)?),
-            Engines::I32(engines) => self.split(engines, planes.planes(&self.pyramids)?),
-        })
+        Ok(self.split(planes.planes(&self.pyramids)?))
     }
 
     fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError> {
-        Ok(match &self.engines {
-            Engines::F32(engines) => self.merge(engines, squares.squares(&self.pyramids)?),
-            Engines::F64(engines) => self.merge(engines, squares.squares(&self.pyramids)?),
-            Engines::I32(engines) => self.merge(engines, squares.squares(&self.pyramids)?),
-        })
+        let channels = self.engines.iter().zip(squares.squares(&self.pyramids)?).zip(&self.pyramids);
+        let planes = channels.map(|((engine, square), pyramid)| engine.inverse(square, pyramid));
+        Ok(E::Element::wrap(planes.collect()))
     }
 
     fn backend(&self) -> &BackendInfo {
@@ -93,15 +87,12 @@ impl Transform for ReferenceTransform {
     }
 }
 
-/// Returns planes of what colour conversion gives in another element.
-fn converted<T: Sample>(planes: Vec<Vec<f32>>) -> Vec<Vec<T>> {
-    planes.into_iter().map(|plane| plane.into_iter().map(T::from_centred).collect()).collect()
-}
-
 /// Transforms a plane into a square of coefficients and back.
-trait Engine<T>: Debug + Send {
-    fn forward(&self, plane: &[T], pyramid: &Pyramid) -> Vec<T>;
-    fn inverse(&self, square: &[T], pyramid: &Pyramid) -> Vec<T>;
+trait Engine: Debug + Send {
+    type Element: Sample;
+
+    fn forward(&self, plane: &[Self::Element], pyramid: &Pyramid) -> Vec<Self::Element>;
+    fn inverse(&self, square: &[Self::Element], pyramid: &Pyramid) -> Vec<Self::Element>;
 }
 
 #[derive(Debug)]
@@ -110,7 +101,9 @@ struct LiftingEngine<T: Sample> {
     boundary: Boundary,
 }
 
-impl<T: Sample> Engine<T> for LiftingEngine<T> {
+impl<T: Sample> Engine for LiftingEngine<T> {
+    type Element = T;
+
     fn forward(&self, plane: &[T], pyramid: &Pyramid) -> Vec<T> {
         dwt::forward(plane, pyramid, &self.steps, self.boundary)
     }
@@ -120,7 +113,9 @@ impl<T: Sample> Engine<T> for LiftingEngine<T> {
     }
 }
 
-impl<T: Weighted> Engine<T> for Tables<T> {
+impl<T: Weighted> Engine for Tables<T> {
+    type Element = T;
+
     fn forward(&self, plane: &[T], pyramid: &Pyramid) -> Vec<T> {
         self.forward(plane, pyramid)
     }
@@ -128,14 +123,4 @@ impl<T: Weighted> Engine<T> for Tables<T> {
     fn inverse(&self, square: &[T], pyramid: &Pyramid) -> Vec<T> {
         self.inverse(square, pyramid)
     }
-}
-
-fn by_steps<T: Sample>(wavelet: Wavelet, params: &TransformParams, pyramids: &[Pyramid]) -> Vec<Box<dyn Engine<T>>> {
-    let engine = |_| LiftingEngine { steps: T::steps(wavelet), boundary: params.boundary };
-    pyramids.iter().map(|pyramid| Box::new(engine(pyramid)) as Box<dyn Engine<T>>).collect()
-}
-
-fn by_tables<T: Weighted>(params: &TransformParams, pyramids: &[Pyramid]) -> Vec<Box<dyn Engine<T>>> {
-    let engine = |pyramid| Tables::new(&params.filter, params.boundary, pyramid);
-    pyramids.iter().map(|pyramid| Box::new(engine(pyramid)) as Box<dyn Engine<T>>).collect()
 }

@@ -6,7 +6,7 @@
 mod trained;
 
 pub use self::trained::FREQUENCIES;
-use super::{PROBABILITY_BITS, SYMBOLS};
+use super::{PROBABILITY_BITS, SYMBOLS, starts};
 
 const CLASSES: usize = 5;
 /// Blocks before a block that its context tells of.
@@ -47,21 +47,7 @@ pub const fn can_occur(row: usize, symbol: usize) -> bool {
 }
 
 /// `START[r][s]`: sum of the frequencies of the symbols before `s` in row `r`.
-pub static START: [[u16; SYMBOLS]; ROWS] = starts();
-
-const fn starts() -> [[u16; SYMBOLS]; ROWS] {
-    let mut starts = [[0; SYMBOLS]; ROWS];
-    let mut row = 0;
-    while row < ROWS {
-        let mut symbol = 1;
-        while symbol < SYMBOLS {
-            starts[row][symbol] = starts[row][symbol - 1] + FREQUENCIES[row][symbol - 1];
-            symbol += 1;
-        }
-        row += 1;
-    }
-    starts
-}
+pub static START: [[u16; SYMBOLS]; ROWS] = starts(&FREQUENCIES);
 
 /// Returns what a symbol of this frequency takes, in parts of a bit of 256, rounded down.
 pub(crate) const fn cost(frequency: u16) -> u32 {

@@ -1,9 +1,13 @@
-//! Test pictures: smooth shapes, edges and noise, the same for the same seed.
+//! Test pictures: smooth shapes, edges and noise, the same for the same seed; and what tests do with them.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test file uses a part")]
 
+use std::path::{Path, PathBuf};
+
 use kernels::Picture;
+use kernels::quality::psnr_db;
+use picture::coded::{CodedFrame, ReceivedFrame};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameSize, PixelFormat};
-use picture::params::{CodecParams, StreamParams};
+use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
 
 /// Parameters of a stream of pictures of `size`.
 pub fn params((width, height): (u32, u32), chroma: Chroma, codec: CodecParams) -> StreamParams {
@@ -37,6 +41,41 @@ pub fn deep_picture(format: PixelFormat, size: FrameSize, seed: u32) -> Picture 
         *to = (u16::from(from) * 4 + noise as u16).to_le_bytes();
     }
     deep
+}
+
+/// Returns this codec with every boundary and padding and each of these depths.
+pub fn transforms(codec: CodecParams, depths: &[Levels]) -> impl Iterator<Item = CodecParams> {
+    let boundaries = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
+    let both = boundaries.into_iter().flat_map(|boundary| [Padding::Smooth, Padding::Zero].map(|p| (boundary, p)));
+    both.flat_map(move |(boundary, padding)| {
+        depths.iter().map(move |&levels| CodecParams { boundary, padding, levels, ..codec })
+    })
+}
+
+/// Returns what has come of a frame, if these blocks have.
+pub fn arrived(frame: &CodedFrame, has_come: impl Fn(usize) -> bool) -> ReceivedFrame {
+    let mut received = ReceivedFrame::empty(frame.header, frame.block_count());
+    for index in (0..frame.block_count()).filter(|&index| has_come(index)) {
+        received.insert(index, frame.block(index));
+    }
+    received
+}
+
+/// Returns a frame in which every block says that it is zero.
+pub fn all_zero(frame: &CodedFrame) -> ReceivedFrame {
+    let mut zero = ReceivedFrame::empty(frame.header, frame.block_count());
+    (0..frame.block_count()).for_each(|index| assert!(zero.insert(index, &[])));
+    zero
+}
+
+/// Returns the PSNR of the luma of a planar picture, decibels.
+pub fn psnr_luma(source: &Picture, decoded: &Picture) -> f64 {
+    psnr_db(&source.data()[..source.size().pixels()], decoded.data())
+}
+
+/// Returns the path of a file in `golden/`.
+pub fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
 }
 
 /// Pseudo-random numbers, the same for the same seed.

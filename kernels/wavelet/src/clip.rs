@@ -14,7 +14,6 @@ use crate::args::{CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, Reader, finish};
 use crate::lossy::{self, Call};
 use crate::options::{self, Loss, Rate};
-use crate::progress::count;
 use crate::{pcwt, stream};
 
 /// Codes every picture of `input` into the file `output`.
@@ -72,14 +71,9 @@ pub(crate) fn encode(
     }
     // Those of a call may not all be there.
     let pictures = if let ClipEncoder::Call(call) = &mut encoder { call.finish()? } else { file.pictures() };
-    let frames = u64::from(pictures);
-    ensure!(frames > 0, "{}: there is no picture in it", input.display());
-    let total = finish(file, pictures).with_context(cannot)?;
-    let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
-    let (size, backend) = (params.size, encoder.backend());
-    let (name, device) = (backend.kind, &backend.device);
-    let (count, remarks) = (count(frames), encoder.remarks());
-    Ok(format!("{count} of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel{remarks}, {name}: {device}\n"))
+    ensure!(pictures > 0, "{}: there is no picture in it", input.display());
+    let (text, remarks, backend) = (finish(file, pictures, params.size, output)?, encoder.remarks(), encoder.backend());
+    Ok(format!("{text}{remarks}, {}: {}\n", backend.kind, backend.device))
 }
 
 /// Codes to a size or step, or to a quality.

@@ -16,7 +16,7 @@ use picture::params::{Levels, Profile, StreamParams};
 
 use crate::args::ComputeArgs;
 use crate::io::{Kind, PICTURES, Writer};
-use crate::progress::count;
+use crate::progress::{count, say};
 use crate::{progress, stream};
 
 /// Places of a file that are told one by one.
@@ -73,11 +73,6 @@ impl Damages<'_> {
         ensure!(self.places == 0, Damaged(format!("{name} is damaged in {places}; {done}")));
         Ok(())
     }
-}
-
-fn say(sentence: fmt::Arguments<'_>) {
-    // Nobody may be reading, which is no failure of ours.
-    let _ = writeln!(std::io::stderr(), "wavelet: {sentence}");
 }
 
 /// Decodes the file `input` into the clip or picture `output`.

@@ -9,6 +9,7 @@ use clap::Parser;
 use args::{Cli, Command};
 use kernels::quality::QualityError;
 use kernels::{CodecError, DecodeError, DeviceError, EncodeError, OpenError, TransformError};
+use progress::say;
 
 mod args;
 mod bench;
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         kernels::tune::use_tuned_settings();
     }
     kernels::on_hang(|sentence| {
-        let _ = writeln!(std::io::stderr(), "wavelet: {sentence}");
+        say(sentence);
         std::process::exit(EXIT_DEVICE.into());
     });
     match run(command) {
@@ -50,8 +51,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let sentence = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
-            let _ = writeln!(std::io::stderr(), "wavelet: {sentence}");
+            say(format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" "));
             ExitCode::from(exit_code(&error))
         }
     }

@@ -10,7 +10,6 @@ use picture::params::{CodecParams, Profile, StreamParams};
 use crate::args::{CodingArgs, ComputeArgs, TransformArgs};
 use crate::io::{Kind, Output, PictureInfo, Reader, finish};
 use crate::options::{self, Rate};
-use crate::progress::count;
 use crate::stream;
 
 /// Returns the stream of pictures of `info`.
@@ -43,11 +42,8 @@ pub(crate) fn encode(
         let frame = encoder.encode(info.picture(&data)?, qmin)?;
         file.bytes(&frame).with_context(cannot)?;
     }
-    let frames = u64::from(file.pictures());
-    ensure!(frames > 0, "{}: there is no picture in it", input.display());
-    let total = finish(file, 0).with_context(cannot)?;
-    let bits_per_pixel = total as f64 * 8.0 / (frames as f64 * params.size.pixels() as f64);
-    let (count, size, backend) = (count(frames), params.size, encoder.backend());
-    let (name, device) = (backend.kind, &backend.device);
-    Ok(format!("{count} of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel, {name}: {device}\n"))
+    let pictures = file.pictures();
+    ensure!(pictures > 0, "{}: there is no picture in it", input.display());
+    let (text, backend) = (finish(file, pictures, params.size, output)?, encoder.backend());
+    Ok(format!("{text}, {}: {}\n", backend.kind, backend.device))
 }

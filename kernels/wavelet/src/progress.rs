@@ -1,6 +1,8 @@
-//! The share of a file that is done, on a terminal.
+//! Words for people while a command runs: the share of a file that is done, sentences, and numbers.
 
+use std::fmt::Display;
 use std::fs::File;
+use std::io::Write;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressBarIter, ProgressStyle};
@@ -11,6 +13,12 @@ pub(crate) fn watched(file: File) -> Result<ProgressBarIter<File>> {
     let length = file.metadata().map_or(0, |metadata| metadata.len());
     let bar = ProgressBar::new(length).with_style(ProgressStyle::with_template(template)?);
     Ok(bar.with_finish(indicatif::ProgressFinish::AndClear).wrap_read(file))
+}
+
+/// Says a sentence on standard error.
+pub(crate) fn say(sentence: impl Display) {
+    // Nobody may be reading, which is no failure of ours.
+    let _ = writeln!(std::io::stderr(), "wavelet: {sentence}");
 }
 
 /// Returns a number of frames as text.

@@ -7,8 +7,7 @@ use kernels::reference::rct;
 use kernels::reference::sample::Sample;
 use kernels::wavelet::Element;
 use kernels::{Picture, Values};
-use picture::frame::{BitDepth, Chroma, FrameRate, PixelFormat};
-use picture::y4m::Siting;
+use picture::frame::{BitDepth, Chroma, PixelFormat};
 
 use crate::args::{ComputeArgs, TransformArgs};
 use crate::io::{Kind, PICTURES, PictureInfo, Reader, Writer, npy, rgb};
@@ -70,10 +69,8 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
     if to_array {
         npy::write(output, &offset(planes), (size.height(), size.width()))?;
     } else {
-        let frame_rate = FrameRate::USUAL;
-        let format = params.chroma.picture_format();
-        let siting = Siting::Centre;
-        let mut info = PictureInfo { size, format, depth: BitDepth::Eight, siting, colour, frame_rate };
+        let usual = PictureInfo::usual(params.chroma.picture_format(), BitDepth::Eight, size);
+        let mut info = PictureInfo { colour, ..usual };
         // Samples become bytes once: a file of RGB gets them of values that have not been rounded.
         if Kind::of(output, &PICTURES)? != Kind::Y4m {
             rgb = rgb.or_else(|| match &planes {

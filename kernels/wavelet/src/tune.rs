@@ -43,7 +43,7 @@ fn text(report: &Report) -> String {
         settings.note(format!("{unfit} more do not run on this device or change the result"));
     }
     if !report.complete {
-        settings.note("there was no time for all of them".to_owned());
+        settings.note("there was no time for all of them");
     }
     for setting in SETTINGS {
         let values = [&report.default, &report.chosen].map(|tuning| setting.value(tuning));

@@ -8,7 +8,7 @@ use super::level::PlaneRows;
 use super::pyramid::{Order, PlaneTransform, extent, padded_pitch};
 use crate::cpu::vector::VectorSample;
 use crate::cpu::{backend, colour};
-use crate::reference::{ReferenceTransform, check_picture};
+use crate::reference::{check_picture, transform};
 use crate::transform::Filter;
 use crate::wavelet::{self, Wavelet};
 use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
@@ -18,7 +18,7 @@ use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformErr
 pub(crate) fn open_transform(params: &TransformParams, reason: String) -> Result<Box<dyn Transform>, OpenError> {
     params.check_scheme(Backend::Cpu)?;
     let Filter::Wavelet(wavelet) = params.filter else {
-        return Ok(Box::new(ReferenceTransform::within(params, backend(reason))?));
+        return transform::open_within(params, backend(reason));
     };
     Ok(match params.element {
         wavelet::Element::F32 => Box::new(CpuTransform::<f32>::new(params, wavelet, reason)),

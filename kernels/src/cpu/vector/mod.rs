@@ -84,9 +84,17 @@ pub(super) trait Vector: Copy {
     /// Writes [`Self::LANES`] samples.
     unsafe fn store(self, to: *mut Self::Element);
     /// Reads [`Self::PART`] samples for each part, `apart` from those of the part before.
-    unsafe fn load_parts(from: *const Self::Element, apart: usize) -> Self;
+    #[inline(always)]
+    unsafe fn load_parts(from: *const Self::Element, _apart: usize) -> Self {
+        // SAFETY: the caller vouches for as many samples; there is one part.
+        unsafe { Self::load(from) }
+    }
     /// Writes what [`Self::load_parts`] reads.
-    unsafe fn store_parts(self, to: *mut Self::Element, apart: usize);
+    #[inline(always)]
+    unsafe fn store_parts(self, to: *mut Self::Element, _apart: usize) {
+        // SAFETY: as above.
+        unsafe { self.store(to) }
+    }
     /// Reads twice as many samples for each part: those at even and those at odd positions.
     unsafe fn load_pairs(from: *const Self::Element, apart: usize) -> (Self, Self);
     /// Writes what [`Self::load_pairs`] reads.

@@ -40,10 +40,6 @@ macro_rules! vector {
             #[inline(always)]
             unsafe fn store(self, to: *mut $element) { unsafe { $store(to, self.0) } }
             #[inline(always)]
-            unsafe fn load_parts(from: *const $element, _apart: usize) -> Self { unsafe { Self($load(from)) } }
-            #[inline(always)]
-            unsafe fn store_parts(self, to: *mut $element, _apart: usize) { unsafe { $store(to, self.0) } }
-            #[inline(always)]
             unsafe fn load_pairs(from: *const $element, _apart: usize) -> (Self, Self) {
                 let pairs = unsafe { $load2(from) };
                 (Self(pairs.0), Self(pairs.1))

@@ -41,18 +41,6 @@ impl<T: VectorSample> Vector for Array<T> {
     }
 
     #[inline(always)]
-    unsafe fn load_parts(from: *const T, _apart: usize) -> Self {
-        // SAFETY: the caller vouches for as many samples.
-        unsafe { Self::load(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn store_parts(self, to: *mut T, _apart: usize) {
-        // SAFETY: the caller vouches for as many samples.
-        unsafe { self.store(to) }
-    }
-
-    #[inline(always)]
     unsafe fn load_pairs(from: *const T, _apart: usize) -> (Self, Self) {
         // SAFETY: the caller vouches for twice as many samples.
         let pairs = unsafe { from.cast::<[[T; 2]; ARRAY_LANES]>().read_unaligned() };

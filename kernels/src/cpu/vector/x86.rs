@@ -35,8 +35,8 @@ macro_rules! vector {
      splat($value:ident) $splat:block
      load($from:ident) $load:block
      store($this:ident, $to:ident) $store:block
-     load_parts($from1:ident, $apart1:pat) $load_parts:block
-     store_parts($this1:ident, $to1:ident, $apart2:pat) $store_parts:block
+     $(load_parts($from1:ident, $apart1:ident) $load_parts:block
+     store_parts($this1:ident, $to1:ident, $apart2:ident) $store_parts:block)?
      load_pairs($from2:ident, $apart3:pat) $load_pairs:block
      store_pairs($even:ident, $odd:ident, $to2:ident, $apart4:pat) $store_pairs:block
      delayed($now:ident, $before:ident) $delayed:block
@@ -60,13 +60,13 @@ macro_rules! vector {
             unsafe fn prefetch(at: *const $element) { unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) } }
             #[inline(always)]
             unsafe fn store(self, $to: *mut $element) { let $this = self.0; unsafe { $store } }
-            #[inline(always)]
+            $(#[inline(always)]
             unsafe fn load_parts($from1: *const $element, $apart1: usize) -> Self { unsafe { Self($load_parts) } }
             #[inline(always)]
             unsafe fn store_parts(self, $to1: *mut $element, $apart2: usize) {
                 let $this1 = self.0;
                 unsafe { $store_parts }
-            }
+            })?
             #[inline(always)]
             unsafe fn load_pairs($from2: *const $element, $apart3: usize) -> (Self, Self) {
                 let (even, odd) = unsafe { $load_pairs };
@@ -173,8 +173,6 @@ vector! {
     splat(value) { _mm512_set1_ps(value) }
     load(from) { _mm512_loadu_ps(from) }
     store(this, to) { _mm512_storeu_ps(to, this) }
-    load_parts(from, _) { _mm512_loadu_ps(from) }
-    store_parts(this, to, _) { _mm512_storeu_ps(to, this) }
     load_pairs(from, _) {
         let (a, b) = (_mm512_loadu_ps(from), _mm512_loadu_ps(from.add(16)));
         let even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
@@ -200,8 +198,6 @@ vector! {
     splat(value) { _mm512_set1_pd(value) }
     load(from) { _mm512_loadu_pd(from) }
     store(this, to) { _mm512_storeu_pd(to, this) }
-    load_parts(from, _) { _mm512_loadu_pd(from) }
-    store_parts(this, to, _) { _mm512_storeu_pd(to, this) }
     load_pairs(from, _) {
         let (a, b) = (_mm512_loadu_pd(from), _mm512_loadu_pd(from.add(8)));
         let (even, odd) = (_mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1));
@@ -226,8 +222,6 @@ vector! {
     splat(value) { _mm512_set1_epi32(value) }
     load(from) { _mm512_loadu_si512(from.cast()) }
     store(this, to) { _mm512_storeu_si512(to.cast(), this) }
-    load_parts(from, _) { _mm512_loadu_si512(from.cast()) }
-    store_parts(this, to, _) { _mm512_storeu_si512(to.cast(), this) }
     load_pairs(from, _) {
         let (even, odd) = F32x16::load_pairs(from.cast(), 0);
         (_mm512_castps_si512(even.0), _mm512_castps_si512(odd.0))

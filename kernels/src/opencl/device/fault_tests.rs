@@ -9,22 +9,30 @@ use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
 use super::fault::{Fault, inject};
+use super::memory::open_on;
 use crate::motion::any_field;
 use crate::motion::{Effort, PredictError, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
 use crate::opencl::transform::whole::OpenClTransform;
 use crate::{
-    Backend, BackendChoice, CodecError, Decoder, DeviceError, Encoder, OpenError, Picture, PictureRef, Target,
-    Transform, TransformError, open_decoder, open_encoder,
+    Backend, BackendChoice, CodecError, Decoder, DeviceError, Encoder, OpenError, Picture, Target, Transform,
+    TransformError, open_decoder, open_encoder,
 };
 
-pub(crate) fn params() -> StreamParams {
+fn params() -> StreamParams {
     StreamParams::new(FrameSize::new(68, 46).unwrap(), Chroma::C420)
 }
 
 /// Returns a picture of the stream with something in it.
-pub(crate) fn picture(params: &StreamParams) -> Vec<u8> {
-    let len = PixelFormat::I420.bytes(params.size);
-    (0..len).map(|at| ((at * at) % 97 + at / 40 % 90) as u8).collect()
+fn picture(params: &StreamParams) -> Picture {
+    let samples = (0..PixelFormat::I420.bytes(params.size)).map(|at| ((at * at) % 97 + at / 40 % 90) as u8);
+    Picture::from_data(PixelFormat::I420, params.size, samples.collect()).unwrap()
+}
+
+/// Returns the picture with its samples moved by so many.
+fn moved(picture: &Picture, by: usize) -> Picture {
+    let mut moved = picture.clone();
+    moved.data_mut().rotate_left(by);
+    moved
 }
 
 /// Fails each of `run`'s calls once, then all from each on. `run` must fail whenever a call does, and otherwise give
@@ -73,19 +81,15 @@ fn decoder(params: &StreamParams) -> Box<dyn Decoder> {
 #[test]
 fn an_encoder_survives_every_failure() {
     for (params, target) in streams() {
-        let data = picture(&params);
-        let mut encoder = encoder(&params);
-        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
-        fail_everywhere(|| encoder.encode(picture, target));
+        let (mut encoder, picture) = (encoder(&params), picture(&params));
+        fail_everywhere(|| encoder.encode(picture.as_ref(), target));
     }
 }
 
 #[test]
 fn a_decoder_survives_every_failure() {
     for (params, target) in streams() {
-        let data = picture(&params);
-        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
-        let frame = encoder(&params).encode(picture, target).unwrap();
+        let frame = encoder(&params).encode(picture(&params).as_ref(), target).unwrap();
         let frame = ReceivedFrame::from(&frame);
         let mut decoder = decoder(&params);
         let mut out = Picture::for_stream(params.chroma, params.size);
@@ -97,16 +101,14 @@ fn a_decoder_survives_every_failure() {
 fn predicted_stream() -> (StreamParams, [Picture; 2], PredictedFrame) {
     let codec = CodecParams { profile: Profile::Predicted(2), ..CodecParams::default() };
     let params = StreamParams { codec, ..params() };
-    let data = picture(&params);
-    let later = [&data[40..], &data[..40]].concat();
+    let first = picture(&params);
     let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
     let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
-    let mut code = |data: &[u8]| {
-        let picture = PictureRef::new(PixelFormat::I420, params.size, data).unwrap();
-        let frame = encoder.encode(picture, Target::Step(StepIndex::new(40).unwrap())).unwrap();
+    let mut code = |picture: &Picture| {
+        let frame = encoder.encode(picture.as_ref(), Target::Step(StepIndex::new(40).unwrap())).unwrap();
         (frame, encoder.state().unwrap().clone())
     };
-    let ((_, first), (frame, second)) = (code(&data), code(&later));
+    let ((_, first), (frame, second)) = (code(&first), code(&moved(&first, 40)));
     assert_eq!(frame.reference, 1);
     (params, [first, second], frame)
 }
@@ -115,11 +117,8 @@ fn predicted_stream() -> (StreamParams, [Picture; 2], PredictedFrame) {
 fn a_decoder_of_predicted_frames_survives_every_failure() {
     let (params, [from, _], _) = predicted_stream();
     let inner = StreamParams { codec: CodecParams::default(), ..params };
-    let data = picture(&params);
-    let frame = encoder(&inner).encode(
-        PictureRef::new(PixelFormat::I420, params.size, &data).unwrap(),
-        Target::Step(StepIndex::new(40).unwrap()),
-    );
+    let step = Target::Step(StepIndex::new(40).unwrap());
+    let frame = encoder(&inner).encode(picture(&params).as_ref(), step);
     let (frame, field) = (ReceivedFrame::from(&frame.unwrap()), any_field(params.size, 2, 5, 3));
     let mut decoder = crate::opencl::open_predicted_decoder(&inner, 2, None, String::new()).unwrap();
     let mut out = Picture::for_stream(params.chroma, params.size);
@@ -133,13 +132,12 @@ fn a_decoder_of_predicted_frames_survives_every_failure() {
 fn an_encoder_of_predicted_frames_survives_every_failure() {
     let (params, [from, _], _) = predicted_stream();
     let inner = StreamParams { codec: CodecParams::default(), ..params };
-    let (data, field) = (picture(&params), any_field(params.size, 2, 5, 3));
-    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    let (picture, field) = (picture(&params), any_field(params.size, 2, 5, 3));
     let mut device = crate::opencl::open_predicted_encoder(&inner, 2, None, String::new()).unwrap();
     let mut out = Picture::for_stream(params.chroma, params.size);
     fail_everywhere(|| {
         let encoder = device.encoder().unwrap();
-        encoder.bring(picture)?;
+        encoder.bring(picture.as_ref())?;
         encoder.predict(&field, (1, &from))?;
         let coded = encoder.code(Target::Step(StepIndex::new(40).unwrap()))?;
         encoder.state(2, &mut out)?;
@@ -152,16 +150,14 @@ fn an_encoder_of_predicted_frames_survives_every_failure() {
 fn frames_are_predicted_on_the_processor_when_the_device_is_lost() {
     let (params, _, _) = predicted_stream();
     let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
-    let data = picture(&params);
-    let pictures = [0, 40, 80, 120].map(|by| [&data[by..], &data[..by]].concat());
+    let pictures = [0, 40, 80, 120].map(|by| moved(&picture(&params), by));
     let encode = |choice, lost_at: Option<usize>| {
         let mut encoder = open_predicted_encoder(&params, settings, choice, None).unwrap();
         let mut code = |number: usize| {
-            let picture = PictureRef::new(PixelFormat::I420, params.size, &pictures[number]).unwrap();
             if let Some(call) = lost_at.filter(|_| number == 2) {
                 inject(Fault::From(call));
             }
-            let frame = encoder.encode(picture, Target::Step(StepIndex::new(40).unwrap()));
+            let frame = encoder.encode(pictures[number].as_ref(), Target::Step(StepIndex::new(40).unwrap()));
             (frame.unwrap(), encoder.state().unwrap().clone())
         };
         let frames = [0, 1, 2, 3].map(&mut code);
@@ -205,11 +201,10 @@ fn predicted_frames_go_on_with_the_processor_when_the_device_is_lost() {
 #[test]
 fn a_transform_survives_every_failure() {
     let params = params();
-    let data = picture(&params);
-    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
-    let mut transform = OpenClTransform::open(&(&params).into(), None, "").unwrap();
+    let picture = picture(&params);
+    let mut transform = open_on(None, |device| OpenClTransform::new(device, &params, "")).unwrap();
     fail_everywhere(|| {
-        let squares = transform.forward(picture)?;
+        let squares = transform.forward(picture.as_ref())?;
         let planes = transform.inverse(&squares)?;
         Ok::<_, TransformError>((squares, planes))
     });
@@ -232,13 +227,12 @@ fn a_call_goes_on_with_the_processor_when_the_device_is_lost() {
 }
 
 fn goes_on(params: StreamParams, target: Target) {
-    let data = picture(&params);
-    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    let picture = picture(&params);
     let mut encoder = open_encoder(&params, BackendChoice::Opencl, None).unwrap();
     let mut decoder = open_decoder(&params, BackendChoice::Opencl, None).unwrap();
     let mut out = Picture::for_stream(params.chroma, params.size);
 
-    let coded = encoder.encode(picture, target).unwrap();
+    let coded = encoder.encode(picture.as_ref(), target).unwrap();
     let frame = ReceivedFrame::from(&coded);
     decoder.decode(&frame, &mut out).unwrap();
     assert_eq!([encoder.backend().kind, decoder.backend().kind], [Backend::Opencl; 2]);
@@ -247,7 +241,7 @@ fn goes_on(params: StreamParams, target: Target) {
     // The second time the processor computes already, and no call of the device is left to fail.
     for lost_at in [7, 0] {
         inject(Fault::From(lost_at));
-        assert_eq!(encoder.encode(picture, target).unwrap(), coded);
+        assert_eq!(encoder.encode(picture.as_ref(), target).unwrap(), coded);
         inject(Fault::From(lost_at));
         out.data_mut().fill(0);
         decoder.decode(&frame, &mut out).unwrap();

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use ocl::core::{self as cl, ArgVal};
 
 use super::answer::failed;
-use super::fault;
 use super::handle::Handle;
+use super::{Result, fault};
 use crate::DeviceError;
-use crate::opencl::device::Result;
 
 /// A built program.
 pub(crate) type Program = Arc<Handle<cl::Program>>;

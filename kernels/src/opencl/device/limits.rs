@@ -2,10 +2,10 @@
 
 use ocl::core::{self as cl, KernelWorkGroupInfo as What, KernelWorkGroupInfoResult as Answer};
 
+use super::Result;
 use super::answer::{failed, text};
 use super::handle::Handle;
 use crate::DeviceError;
-use crate::opencl::device::Result;
 
 /// Refuses a program of which a kernel needs more local memory than the device has. Some drivers find that out only
 /// when the kernel is to run. Group sizes are left to the driver: NVIDIA's states less than what it runs.

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ocl::core::MemFlags;
 
-use super::{Device, find};
-use crate::opencl::device::Result;
+use super::{Device, Result, find};
 use crate::{DeviceError, OpenError};
 
 /// Returns what `open` makes on `device`, if the buffers that it asks for fit there: it runs first on a device that
@@ -168,7 +167,7 @@ pub(crate) mod tests {
             );
             check_opened(&params, open_on(None, |device| OpenClPredictedDecoder::new(device, &params, 3, "")));
             check_opened(&params, open_on(None, |device| OpenClPredictedEncoder::new(device, &params, 3, "")));
-            check_opened(&params, OpenClTransform::open(&(&params).into(), None, ""));
+            check_opened(&params, open_on(None, |device| OpenClTransform::new(device, &params, "")));
             check_opened(&params, OpenClPlanes::<f32>::open(&(&params).into(), None, ""));
             let codec = CodecParams { wavelet: Wavelet::Cdf53, ..params.codec };
             let lossless = StreamParams { codec, ..params };

@@ -16,6 +16,7 @@ pub(crate) mod kernel;
 pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod queue;
+pub(crate) mod staged;
 pub(crate) mod timeline;
 
 use std::ffi::CString;

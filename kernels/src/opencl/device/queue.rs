@@ -14,9 +14,8 @@ use super::answer::failed;
 use super::handle::Handle;
 use super::kernel::{Arg, Kernel};
 use super::memory::fits;
-use super::{Device, fault};
+use super::{Device, Result, fault};
 use crate::DeviceError;
-use crate::opencl::device::Result;
 
 /// Device memory, whatever it holds.
 pub(crate) type Mem = Arc<Handle<cl::Mem>>;
@@ -183,16 +182,10 @@ impl Queue {
         Ok(Pinned { start, map, buffer, queue: self.clone() })
     }
 
-    /// Runs `kernel` in `groups` groups of `group_size` work-items, both (columns, rows), after the events in `after`.
-    /// There is an event if the queue is timed.
-    pub(crate) fn launch(
-        &self,
-        kernel: &Kernel,
-        groups: [usize; 2],
-        group_size: [usize; 2],
-        after: &[Event],
-    ) -> Result<Option<Event>> {
-        self.launch_from(kernel, [0, 0], groups, group_size, after)
+    /// Runs `kernel` in `groups` groups of `group_size` work-items, both (columns, rows). There is an event if the queue
+    /// is timed.
+    pub(crate) fn launch(&self, kernel: &Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Result<Option<Event>> {
+        self.launch_from(kernel, [0, 0], groups, group_size, &[])
     }
 
     /// Launches as [`Self::launch`] does, a kernel that is noted where few are.
@@ -205,7 +198,7 @@ impl Queue {
         self.launch_noted(kernel, [0, 0], groups, group_size, &[], Timing::Markers)
     }
 
-    /// Launches as [`Self::launch`] does, from work-item `first` on: the global offset.
+    /// Launches as [`Self::launch`] does, from work-item `first` on, the global offset, after the events in `after`.
     pub(crate) fn launch_from(
         &self,
         kernel: &Kernel,
@@ -367,6 +360,15 @@ impl Queue {
         let _ = cl::finish(&self.noting);
         let _ = cl::finish(&self.plain);
     }
+}
+
+/// Passes on the result of a frame. After a failure, waits until no command of these queues uses staging memory, which
+/// the next frame fills.
+pub(crate) fn settled<'a, T, E>(result: Result<T, E>, queues: impl IntoIterator<Item = &'a Queue>) -> Result<T, E> {
+    if result.is_err() {
+        queues.into_iter().for_each(Queue::settle);
+    }
+    result
 }
 
 const NO_WAIT: Option<()> = None;

@@ -2,8 +2,8 @@
 
 use picture::frame::Channel;
 
+use super::Result;
 use super::queue::Event;
-use crate::opencl::device::Result;
 
 /// Stage of a frame that commands of the device belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

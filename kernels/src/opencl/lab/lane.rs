@@ -5,10 +5,9 @@ use std::sync::Arc;
 use super::flow::{Flow, PipelineParams};
 use super::quantised::QuantisedSquare;
 use crate::OpenError;
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::queue::{Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Timeline};
+use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{PicturePlace, Uploads};
 

@@ -8,10 +8,9 @@ use ocl::core::OclPrm;
 use picture::pyramid::Pyramid;
 
 use crate::measure::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
-use crate::opencl::device::Result;
 use crate::opencl::device::memory::open_within;
 use crate::opencl::device::queue::{Event, Pinned, Queue, Timing, span};
-use crate::opencl::device::{self, Device, backend};
+use crate::opencl::device::{self, Device, Result, backend};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::address::Tabled;
 use crate::opencl::transform::choice::Schemes;
@@ -83,8 +82,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
             let bands = &channel.transform.bands;
             Ok(vec![channel.queue.download(bands, &mut channel.result, bands.len())?])
         })?;
-        let run = self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.bands.len())?;
-        Ok(run)
+        self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.bands.len())
     }
 
     /// Transforms the coefficients in `result` to planes there.
@@ -101,8 +99,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
             let (samples, _) = channel.transform.samples();
             Ok(vec![channel.queue.download(samples, &mut channel.result, samples.len())?])
         })?;
-        let run = self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.samples().0.len())?;
-        Ok(run)
+        self.finish(start, [&uploads, &levels, &downloads], |channel| channel.transform.samples().0.len())
     }
 
     /// Clears what the last run has left on the device.

@@ -7,10 +7,9 @@ use picture::frame::PixelFormat;
 
 use super::flow::PipelineParams;
 use super::lane::Lane;
-use crate::opencl::device::Result;
 use crate::opencl::device::memory::open_within;
 use crate::opencl::device::timeline::Timeline;
-use crate::opencl::device::{self, Device};
+use crate::opencl::device::{self, Device, Result};
 use crate::opencl::transform::upload::PicturePlace;
 use crate::reference::check_picture;
 use crate::{CodecError, DeviceError, OpenError, PictureError, PictureRef};

@@ -42,7 +42,7 @@ impl QuantisedSquare {
     /// Quantises what the transform left.
     pub(crate) fn run(&self, pipeline: &ChannelPipeline) -> Result<Option<Event>> {
         let group_size = [pipeline.queue.device().tuning.group_size, 1];
-        pipeline.queue.launch(&self.kernel, [1, self.side], group_size, &[])
+        pipeline.queue.launch(&self.kernel, [1, self.side], group_size)
     }
 
     /// Returns the square, row by row, brought to the host; waits.

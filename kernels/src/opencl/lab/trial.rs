@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use picture::params::StreamParams;
 
-use crate::opencl::device::Result;
 use crate::opencl::device::queue::{self, Event, Pinned, Queue};
-use crate::opencl::device::{self, Device};
+use crate::opencl::device::{self, Device, Result};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::tune::Tuning;
 use crate::{DeviceError, DeviceInfo, OpenError};

@@ -11,8 +11,8 @@ use picture::pyramid::BlockLayout;
 use super::channel::IntegerChannel;
 use super::encoder::squares;
 use super::ends::PictureWriter;
-use crate::opencl::device::Result;
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::queue::settled;
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::ChannelBlocks;
 use crate::reference::check_decode;
@@ -75,11 +75,7 @@ impl Decoder for OpenClLosslessDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_decode(frame, out, &self.params, &self.layout)?;
         let result = self.run(frame, out);
-        if result.is_err() {
-            // Nothing of a failed frame may still use the staging memory when the next one fills it.
-            self.channels.iter().for_each(|channel| channel.queue.settle());
-        }
-        Ok(result?)
+        Ok(settled(result, self.channels.iter().map(|channel| &channel.queue))?)
     }
 
     fn times(&self) -> DecodeTimes {

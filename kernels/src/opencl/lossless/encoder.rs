@@ -10,11 +10,10 @@ use picture::pyramid::BlockLayout;
 
 use super::channel::IntegerChannel;
 use super::ends::PictureReader;
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::Program;
-use crate::opencl::device::queue::wait;
+use crate::opencl::device::queue::{settled, wait};
 use crate::opencl::device::timeline::Recorder;
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::quad::block_coder::owners;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::channel_coder::{ChannelCoder, CodingPass};
@@ -111,11 +110,7 @@ impl Encoder for OpenClLosslessEncoder {
         check_size(picture, self.params.size, self.params.codec.depth)?;
         rct::check_exact(picture, self.params.chroma)?;
         let result = self.run(picture);
-        if result.is_err() {
-            // Nothing of a failed frame may still use the staging memory when the next one fills it.
-            self.channels.iter().for_each(|channel| channel.queue.settle());
-        }
-        Ok(result?)
+        Ok(settled(result, self.channels.iter().map(|channel| &channel.queue))?)
     }
 
     fn times(&self) -> EncodeTimes {

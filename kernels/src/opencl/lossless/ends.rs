@@ -4,13 +4,13 @@
 use picture::frame::{BitDepth, Chroma};
 use picture::params::StreamParams;
 
-use super::channel::{IntegerChannel, Staged};
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
+use super::channel::IntegerChannel;
 use crate::opencl::device::copy::{copy_in, copy_to_pinned};
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{Arg, Kernel, NamedArg, Program, kernel, named};
 use crate::opencl::device::queue::{Buffer, Event, Queue};
+use crate::opencl::device::staged::Staged;
+use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::source::{self, Convert};
 use crate::{Picture, PictureRef};
 

@@ -5,26 +5,24 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use picture::coded::ReceivedFrame;
-use picture::frame::Channel;
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPrediction;
-use super::params::{Cell, cell_count, write_cells};
+use super::params::FieldCells;
 use super::states::{DeviceStates, Place};
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, planes};
-use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::queue::{Buffer, Event, Pinned, wait};
+use crate::opencl::device::queue::{Event, Pinned, settled, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::decoder::times;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::reference::check_target;
-use crate::{BackendInfo, DecodeError, DecodeTimes, DeviceError, OpenError, Picture};
+use crate::{BackendInfo, DecodeError, DecodeTimes, OpenError, Picture};
 
 /// Decoder of predicted frames on an OpenCL device.
 pub(crate) struct OpenClPredictedDecoder {
@@ -34,8 +32,7 @@ pub(crate) struct OpenClPredictedDecoder {
     channels: Vec<ChannelDecoder>,
     predictions: Vec<ChannelPrediction>,
     staging: Vec<Pinned<u8>>,
-    cells: Buffer<Cell>,
-    cells_host: Pinned<Cell>,
+    cells: FieldCells,
     pub(super) states: DeviceStates,
     recorder: Recorder,
     sampling: Sampling,
@@ -61,10 +58,6 @@ impl OpenClPredictedDecoder {
     ) -> Result<Self, OpenError> {
         let layout = BlockLayout::new(params);
         let pipelines = ChannelPipeline::of_layout(device, params, &layout, true)?;
-        let Some(first) = pipelines.first().map(|pipeline| &pipeline.queue) else {
-            let reason = "a stream without channels".to_owned();
-            return Err(DeviceError::Failed { call: "clCreateBuffer", reason }.into());
-        };
         let channel = |pipeline: &ChannelPipeline| {
             // What is missing adds nothing.
             let blocks = ChannelBlocks::keeping(&pipeline.queue, pipeline.channel, &layout, 0)?;
@@ -72,13 +65,13 @@ impl OpenClPredictedDecoder {
         };
         let channels = pipelines.iter().map(channel).collect::<Result<_>>()?;
         let units = Field::new(params.size).units();
-        let (cells, cells_host) = (first.buffer(cell_count(units))?, first.pinned(cell_count(units))?);
+        let cells = FieldCells::new(&pipelines[0].queue, params.size)?;
         let states = DeviceStates::new(&pipelines, states)?;
         let any = states.first();
         let prediction = |(channel, pipeline): (usize, &ChannelPipeline)| {
             let plane = (params.chroma, params.size, channel);
             let residual = Some(pipeline.transform.samples());
-            ChannelPrediction::new(&pipeline.queue, plane, units, &cells, residual, states.plane(any, channel))
+            ChannelPrediction::new(&pipeline.queue, plane, units, cells.device(), residual, states.plane(any, channel))
         };
         let predictions = pipelines.iter().enumerate().map(prediction).collect::<Result<_>>()?;
         let staging = |pipeline: &ChannelPipeline| pipeline.queue.pinned(pipeline.width * pipeline.height);
@@ -91,7 +84,6 @@ impl OpenClPredictedDecoder {
             predictions,
             staging,
             cells,
-            cells_host,
             states,
             recorder: Recorder::default(),
             sampling: Sampling::default(),
@@ -154,11 +146,7 @@ impl OpenClPredictedDecoder {
         number: u64,
         out: &mut Picture,
     ) -> Result<()> {
-        write_cells(field, self.cells_host.values_mut());
-        let first = &self.pipelines[0].queue;
-        let cells = first.upload(&self.cells_host, &self.cells, self.cells.len())?;
-        first.flush()?;
-        self.recorder.note(Channel::Y, DeviceStage::Upload, cells.clone());
+        let cells = self.cells.upload(&self.pipelines[0].queue, field, &mut self.recorder)?;
         let planes = planes(self.params.chroma, self.params.size, picture.data());
         let state = (number_from, &planes[..]);
         let from = self.states.bring(state, &self.pipelines, &mut self.staging, &mut self.recorder)?;
@@ -185,10 +173,9 @@ impl OpenClPredictedDecoder {
     /// what states hold.
     fn settle(&mut self, result: Result<()>) -> Result<(), DecodeError> {
         if result.is_err() {
-            self.pipelines.iter().for_each(|pipeline| pipeline.queue.settle());
             self.states.forget();
         }
-        Ok(result?)
+        Ok(settled(result, self.pipelines.iter().map(|pipeline| &pipeline.queue))?)
     }
 }
 

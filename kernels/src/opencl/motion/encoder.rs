@@ -7,21 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
-use picture::frame::Channel;
 use picture::params::StreamParams;
 
 use super::channel::ChannelPrediction;
 use super::decoder::OpenClPredictedDecoder;
-use super::params::{Cell, cell_count, write_cells};
+use super::params::FieldCells;
 use super::residual::{ChannelResidual, Distances};
 use super::states::Place;
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, planes};
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::queue::{Buffer, Pinned};
+use crate::opencl::device::queue::{Pinned, settled};
 use crate::opencl::device::timeline::{DeviceStage, Sampling, Timeline};
+use crate::opencl::device::{Device, Result};
 use crate::opencl::quad::block_coder::FrameCoder;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::encoder::areas_and_rate;
@@ -32,8 +30,7 @@ use crate::rate::RateControl;
 use crate::reference::check_picture;
 use crate::reference::quantise::DeadZone;
 use crate::{
-    BackendInfo, CodecError, DecodeError, DecodeTimes, DeviceError, EncodeError, EncodeTimes, OpenError, Picture,
-    PictureRef, Target,
+    BackendInfo, CodecError, DecodeError, DecodeTimes, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target,
 };
 
 /// Encoder of predicted frames on an OpenCL device, with the decoder of the same states.
@@ -45,8 +42,7 @@ pub(crate) struct OpenClPredictedEncoder {
     uploads: Uploads,
     channels: Vec<PredictedChannel>,
     distances: Distances,
-    cells: Buffer<Cell>,
-    cells_host: Pinned<Cell>,
+    cells: FieldCells,
     staging: Vec<Pinned<u8>>,
     /// Place of the prediction of the frame in work, and later of its state.
     place: Place,
@@ -76,15 +72,11 @@ impl OpenClPredictedEncoder {
     ) -> Result<Self, OpenError> {
         let decoder = OpenClPredictedDecoder::new(device, params, states, reason)?;
         let (pipelines, layout) = ChannelPipeline::all(device, params)?;
-        let Some(first) = pipelines.first() else {
-            let reason = "a stream without channels".to_owned();
-            return Err(DeviceError::Failed { call: "clCreateBuffer", reason }.into());
-        };
         let uploads = Uploads::to_planes(&pipelines, params)?;
         let units = Field::new(params.size).units();
-        let (cells, cells_host) = (first.queue.buffer(cell_count(units))?, first.queue.pinned(cell_count(units))?);
+        let cells = FieldCells::new(&pipelines[0].queue, params.size)?;
         let place = decoder.states.first();
-        let distances = Distances::new(first, decoder.states.plane(place, 0))?;
+        let distances = Distances::new(&pipelines[0], decoder.states.plane(place, 0))?;
         let staging = |pipeline: &ChannelPipeline| pipeline.queue.pinned(pipeline.width * pipeline.height);
         let staging = pipelines.iter().map(staging).collect::<Result<_>>()?;
         let (mut channels, mut channel_blocks) = (Vec::new(), Vec::new());
@@ -92,7 +84,7 @@ impl OpenClPredictedEncoder {
             let (plane, state) = ((params.chroma, params.size, index), decoder.states.plane(place, index));
             let blocks = ChannelBlocks::new(&pipeline.queue, pipeline.channel, &layout)?;
             channels.push(PredictedChannel {
-                prediction: ChannelPrediction::new(&pipeline.queue, plane, units, &cells, None, state)?,
+                prediction: ChannelPrediction::new(&pipeline.queue, plane, units, cells.device(), None, state)?,
                 residual: ChannelResidual::new(pipeline, state)?,
                 restorer: ChannelRestorer::new(&Square::from(pipeline), &blocks)?,
             });
@@ -108,7 +100,6 @@ impl OpenClPredictedEncoder {
             channels,
             distances,
             cells,
-            cells_host,
             staging,
             place,
             header: FrameHeader { step: StepIndex::MAX, fine_blocks: 0 },
@@ -129,11 +120,7 @@ impl OpenClPredictedEncoder {
 
     fn run_predict(&mut self, field: &Field, (number, picture): (u64, &Picture)) -> Result<()> {
         let FrameCoder { pipelines, recorder, .. } = &mut self.coder;
-        write_cells(field, self.cells_host.values_mut());
-        let first = &pipelines[0].queue;
-        let cells = first.upload(&self.cells_host, &self.cells, self.cells.len())?;
-        first.flush()?;
-        recorder.note(Channel::Y, DeviceStage::Upload, cells.clone());
+        let cells = self.cells.upload(&pipelines[0].queue, field, recorder)?;
         let planes = planes(self.params.chroma, self.params.size, picture.data());
         let states = &mut self.decoder.states;
         let from = states.bring((number, &planes[..]), pipelines, &mut self.staging, recorder)?;
@@ -207,13 +194,10 @@ impl OpenClPredictedEncoder {
     /// Passes on a result. After a failure nothing may still use the staging memory when the next frame fills it, and nobody knows
     /// what states hold if it is the device's.
     fn settle<T, E: CodecError>(&mut self, result: Result<T, E>) -> Result<T, E> {
-        if let Err(error) = &result {
-            self.coder.pipelines.iter().for_each(|pipeline| pipeline.queue.settle());
-            if error.is_of_device() {
-                self.decoder.states.forget();
-            }
+        if result.as_ref().is_err_and(E::is_of_device) {
+            self.decoder.states.forget();
         }
-        result
+        settled(result, self.coder.pipelines.iter().map(|pipeline| &pipeline.queue))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::motion::activity::distances;
 use crate::motion::any_field;
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, Predictor, ResidualDecoder, ResidualEncoder};
+use crate::motion::tests::picture as slopes;
 use crate::opencl::device::{self, Device};
 use crate::tune::Tuning;
 use crate::{Picture, PictureRef, Target};
@@ -91,7 +92,7 @@ fn frames_are_those_of_the_processor(device: &Arc<Device>, params: &StreamParams
     let mut processor = Processor::new(params);
     let mut encoder = OpenClPredictedEncoder::new(device, params, STATES, "").unwrap();
     let channels = params.chroma.channels().len();
-    let mut states = vec![(0, super::tests::picture(params.chroma, params.size))];
+    let mut states = vec![(0, slopes(params.chroma, params.size))];
     for number in 1..=12 {
         let case = format!("{} {:?} frame {number}, {:?}", params.size, params.chroma, device.tuning);
         let picture = picture(formats[number % formats.len()], params.size, number);
@@ -160,7 +161,7 @@ fn a_frame_that_is_given_up_leaves_no_trace() {
     let params = params(97, 70, Chroma::C420);
     let mut encoder = OpenClPredictedEncoder::new(&device, &params, STATES, "").unwrap();
     let mut processor = Processor::new(&params);
-    let state = super::tests::picture(params.chroma, params.size);
+    let state = slopes(params.chroma, params.size);
     let pictures = [1, 2].map(|number| picture(PixelFormat::I420, params.size, number));
     let field = any_field(params.size, 2, 3, 3);
     encoder.bring(pictures[0].as_ref()).unwrap();

@@ -1,14 +1,17 @@
 //! Headers of the kernels for prediction: their constants and tables, and the motion of a frame as they read it.
 
+use picture::frame::{Channel, FrameSize};
 use picture::params::Boundary;
 
 use crate::motion::activity::ACTIVITY_SIDE;
 use crate::motion::field::{CELL_WEIGHT, Field, HALF_TAPS, Motion, UNIT, UNIT_CELLS, Unit};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::layout;
 use crate::opencl::device::kernel::Program;
+use crate::opencl::device::queue::{Buffer, Event, Queue};
+use crate::opencl::device::staged::Staged;
+use crate::opencl::device::timeline::{DeviceStage, Recorder};
+use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::params;
 
 /// Samples around the planes of whole and half samples: the taps of a half one that far outside lie all beyond the end.
@@ -61,6 +64,31 @@ pub(crate) fn write_cells(field: &Field, cells: &mut [Cell]) {
             Unit::One(motion) => [motion.into(); CELLS],
             Unit::Four(motions) => motions.map(Cell::from),
         };
+    }
+}
+
+/// The cells of frames on the device.
+pub(crate) struct FieldCells(Staged<Cell>);
+
+impl FieldCells {
+    /// Makes room for those of pictures of `size`.
+    pub(crate) fn new(queue: &Queue, size: FrameSize) -> Result<Self> {
+        Staged::new(queue, cell_count(Field::new(size).units())).map(Self)
+    }
+
+    /// Returns their memory.
+    pub(crate) fn device(&self) -> &Buffer<Cell> {
+        &self.0.device
+    }
+
+    /// Starts to bring those of `field` to the device on luma's queue; notes the command and returns its event.
+    pub(crate) fn upload(&mut self, queue: &Queue, field: &Field, recorder: &mut Recorder) -> Result<Event> {
+        let Staged { device, host } = &mut self.0;
+        write_cells(field, host.values_mut());
+        let event = queue.upload(host, device, device.len())?;
+        queue.flush()?;
+        recorder.note(Channel::Y, DeviceStage::Upload, event.clone());
+        Ok(event)
     }
 }
 

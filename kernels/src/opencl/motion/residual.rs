@@ -3,7 +3,8 @@
 use crate::motion::activity::ACTIVITY_SIDE;
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, kernel};
-use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::device::queue::{Buffer, Event, Queue};
+use crate::opencl::device::staged::Staged;
 use crate::opencl::transform::channel::ChannelPipeline;
 
 /// Kernels between the samples of a channel and what a prediction leaves of them.
@@ -40,8 +41,7 @@ impl ChannelResidual {
 pub(crate) struct Distances {
     kernel: Kernel,
     /// Two of each row of squares.
-    sums: Buffer<u32>,
-    sums_host: Pinned<u32>,
+    sums: Staged<u32>,
     rows: usize,
 }
 
@@ -50,7 +50,7 @@ impl Distances {
     pub(crate) fn new(pipeline: &ChannelPipeline, state: &Buffer<u8>) -> Result<Self> {
         let queue = &pipeline.queue;
         let rows = pipeline.height.div_ceil(ACTIVITY_SIDE);
-        let (sums, sums_host) = (queue.buffer(2 * rows)?, queue.pinned(2 * rows)?);
+        let sums = Staged::new(queue, 2 * rows)?;
         let (plane, pitch) = pipeline.transform.samples();
         let args = [
             ("plane", plane.arg()),
@@ -58,10 +58,10 @@ impl Distances {
             ("prediction", state.arg()),
             ("width", pipeline.width.into()),
             ("height", pipeline.height.into()),
-            ("sums", sums.arg()),
+            ("sums", sums.device.arg()),
         ];
         let kernel = kernel(&*queue.device().residual_program()?, "distances", &args)?;
-        Ok(Self { kernel, sums, sums_host, rows })
+        Ok(Self { kernel, sums, rows })
     }
 
     /// Starts to compare the samples with a prediction.
@@ -72,12 +72,12 @@ impl Distances {
 
     /// Starts to bring the sums to the host.
     pub(crate) fn fetch(&mut self, queue: &Queue) -> Result<Event> {
-        queue.download(&self.sums, &mut self.sums_host, 2 * self.rows)
+        self.sums.download(queue, 2 * self.rows)
     }
 
     /// Returns the sums of absolute differences from the prediction and from the means of squares, once they are there.
     pub(crate) fn sums(&self) -> [u64; 2] {
-        let rows = self.sums_host.values().as_chunks::<2>().0;
+        let rows = self.sums.host.values().as_chunks::<2>().0;
         [0, 1].map(|which| rows.iter().map(|sums| u64::from(sums[which])).sum())
     }
 }

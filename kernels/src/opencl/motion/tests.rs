@@ -11,6 +11,7 @@ use crate::Picture;
 use crate::motion::any_field;
 use crate::motion::field::{Field, Motion};
 use crate::motion::predictor::plane_size;
+use crate::motion::tests::picture;
 use crate::opencl::device::queue::Queue;
 use crate::opencl::device::{self, Device};
 use crate::reference::compensate::compensate;
@@ -22,15 +23,6 @@ const GAP: usize = 3;
 fn devices() -> [Arc<Device>; 2] {
     let device = device::find(None).unwrap();
     [1, 32].map(|group_size| Arc::new(device.with_tuning(Tuning { group_size, ..Tuning::CPU })))
-}
-
-/// Returns a picture of noise and slopes.
-pub(super) fn picture(chroma: Chroma, size: FrameSize) -> Picture {
-    let mut picture = Picture::for_stream(chroma, size);
-    for (at, sample) in picture.data_mut().iter_mut().enumerate() {
-        *sample = ((at as u32).wrapping_mul(2_654_435_761) >> 25) as u8 + (at / 7) as u8 % 128;
-    }
-    picture
 }
 
 /// Returns residuals of every size and sign, with halves, which are rounded up, and those near them.

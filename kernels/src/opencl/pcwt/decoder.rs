@@ -5,10 +5,10 @@ use std::sync::Arc;
 use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, program};
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
-use crate::opencl::device::{Device, backend};
-use crate::opencl::lossless::channel::Staged;
+use crate::opencl::device::queue::settled;
+use crate::opencl::device::staged::Staged;
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::lossless::ends::PictureWriter;
 use crate::pcwt::{self, PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
 use crate::reference::check_target;
@@ -65,7 +65,7 @@ impl PcwtDecoder for OpenClPcwtDecoder {
     fn decode(&mut self, bytes: &[u8], out: &mut Picture) -> Result<(), DecodeError> {
         check_target(out, self.params.size, &self.params)?;
         let result = self.run(bytes, out);
-        self.channels.after(result)
+        settled(result, self.channels.queues())
     }
 
     fn backend(&self) -> &BackendInfo {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, SLOT_WORDS, program};
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
-use crate::opencl::device::queue::{Buffer, Event, wait};
-use crate::opencl::device::{Device, backend};
-use crate::opencl::lossless::channel::{LSIZE, Staged};
+use crate::opencl::device::queue::{Buffer, Event, settled, wait};
+use crate::opencl::device::staged::Staged;
+use crate::opencl::device::{Device, Result, backend};
+use crate::opencl::lossless::channel::LSIZE;
 use crate::opencl::lossless::ends::PictureReader;
 use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};
 use crate::reference::{check_size, rct};
@@ -72,7 +72,7 @@ impl PcwtEncoder for OpenClPcwtEncoder {
             return Err(PcwtError::Qmin { found: qmin }.into());
         }
         let result = self.run(picture, qmin);
-        self.channels.after(result)
+        settled(result, self.channels.queues())
     }
 
     fn backend(&self) -> &BackendInfo {

@@ -9,11 +9,10 @@ use std::sync::Arc;
 use picture::params::StreamParams;
 use picture::pyramid::Pyramid;
 
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::{Header, layout};
 use crate::opencl::device::kernel::Program;
-use crate::opencl::device::queue::Buffer;
+use crate::opencl::device::queue::{Buffer, Queue};
+use crate::opencl::device::{Device, Result};
 use crate::opencl::lossless::channel::{IntegerChannel, LSIZE};
 use crate::pcwt::error::MAX_LENGTH;
 use crate::pcwt::tree::Band;
@@ -81,16 +80,9 @@ impl Channels {
         self.iter().map(|channel| &channel.plane).collect()
     }
 
-    /// Passes on the result of a frame. After a failure, waits until no command uses the staging memory.
-    pub(crate) fn after<T, E>(&self, result: Result<T, E>) -> Result<T, E> {
-        if result.is_err() {
-            self.settle();
-        }
-        result
-    }
-
-    fn settle(&self) {
-        self.iter().for_each(|channel| channel.plane.queue.settle());
+    /// Returns their queues.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &Queue> {
+        self.iter().map(|channel| &channel.plane.queue)
     }
 }
 
@@ -105,7 +97,7 @@ impl Deref for Channels {
 impl Drop for Channels {
     fn drop(&mut self) {
         // Nothing may use the staging memory any more.
-        self.settle();
+        self.queues().for_each(Queue::settle);
     }
 }
 

@@ -167,7 +167,7 @@ impl BlockCoder for FrameCoder {
         };
         for coder in &self.channels {
             let (local, count) = (coder.local(&range), coder.blocks.indices.len());
-            let sizes = &coder.sizes_host.values()[area * count..][local.clone()];
+            let sizes = &coder.sizes.host.values()[area * count..][local.clone()];
             for (&size, &index) in sizes.iter().zip(&coder.blocks.indices[local]) {
                 lengths[index - range.start] = size;
             }

@@ -7,20 +7,20 @@ use picture::coded::{BlockState, FrameHeader, ReceivedFrame};
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel};
-use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::device::queue::{Buffer, Event, Queue};
+use crate::opencl::device::staged::Staged;
 use crate::opencl::transform::params::{self as constants, MAX_BLOCK_BYTES, MISSING, Span, StepValues};
+use crate::reference::quantise::DeadZone;
 
 /// Memory and kernel that decode the blocks of one channel.
 pub(crate) struct ChannelDecoder {
     blocks: ChannelBlocks,
     decode: Kernel,
     /// Start and length of each block here, and then the blocks, so that they travel together.
-    bytes: Buffer<u8>,
-    bytes_host: Pinned<u8>,
+    bytes: Staged<u8>,
     /// Number of them that the frame has.
     filled: usize,
-    damaged: Buffer<u32>,
-    damaged_host: Pinned<u32>,
+    damaged: Staged<u32>,
     /// Table that the kernel refers to besides; kept so that it lives as long as it does.
     _table: Buffer<u32>,
     _steps: Buffer<StepValues>,
@@ -34,16 +34,16 @@ impl ChannelDecoder {
     pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, dropped: usize) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
         let table = queue.constant(&constants::decoder_table())?;
-        let steps = queue.constant(&constants::step_table(dropped))?;
+        let steps = queue.constant(&constants::step_table(dropped, DeadZone::OF_PICTURES))?;
         // Two bits a sample at first, in whole words; more is allocated when a frame needs it.
         let capacity = SPAN * count + square.samples.div_ceil(4).max(4096).next_multiple_of(4);
-        let (bytes, damaged) = (queue.buffer::<u8>(capacity)?, queue.buffer(count)?);
+        let (bytes, damaged) = (Staged::new(queue, capacity)?, Staged::new(queue, count)?);
         let decode = kernel(
             square.program,
             "quad_decode",
             &[
-                ("bytes", bytes.arg()),
-                ("spans", bytes.arg()),
+                ("bytes", bytes.device.arg()),
+                ("spans", bytes.device.arg()),
                 ("blocks", blocks.descriptions.arg()),
                 ("table", table.arg()),
                 ("steps", steps.arg()),
@@ -52,20 +52,10 @@ impl ChannelDecoder {
                 ("bands", square.bands),
                 ("pitch", square.pitch.into()),
                 ("side", square.side.into()),
-                ("damaged", damaged.arg()),
+                ("damaged", damaged.device.arg()),
             ],
         )?;
-        Ok(Self {
-            blocks,
-            decode,
-            bytes,
-            bytes_host: queue.pinned(capacity)?,
-            filled: 0,
-            damaged,
-            damaged_host: queue.pinned(count)?,
-            _table: table,
-            _steps: steps,
-        })
+        Ok(Self { blocks, decode, bytes, filled: 0, damaged, _table: table, _steps: steps })
     }
 
     /// Puts this channel's blocks of `frame`, whose own begin with number `first`, into pinned memory. Returns how many are too
@@ -73,7 +63,7 @@ impl ChannelDecoder {
     pub(crate) fn fill(&mut self, queue: &Queue, frame: &ReceivedFrame, first: usize) -> Result<u64> {
         self.reserve(queue, frame, first)?;
         let (mut end, mut too_long) = (SPAN * self.blocks.indices.len(), 0);
-        let (spans, bytes) = self.bytes_host.values_mut().split_at_mut(end);
+        let (spans, bytes) = self.bytes.host.values_mut().split_at_mut(end);
         let before = end;
         for (span, &index) in spans.as_chunks_mut::<SPAN>().0.iter_mut().zip(&self.blocks.indices) {
             let Span { start, length } = match frame.block(first + index) {
@@ -99,7 +89,7 @@ impl ChannelDecoder {
 
     /// Starts decoding what [`Self::fill`] prepared: the upload, and the kernel if the queue notes it.
     pub(crate) fn start(&self, queue: &Queue, header: FrameHeader) -> Result<(Event, Option<Event>)> {
-        let upload = queue.upload(&self.bytes_host, &self.bytes, self.filled)?;
+        let upload = queue.upload(&self.bytes.host, &self.bytes.device, self.filled)?;
         self.set_steps(header)?;
         let groups = [self.blocks.indices.len(), 1];
         let decoding = queue.launch_marked(&self.decode, groups, [queue.device().tuning.block_group_size, 1])?;
@@ -109,7 +99,7 @@ impl ChannelDecoder {
 
     /// Starts to bring to the host which blocks were damaged.
     pub(crate) fn fetch_damaged(&mut self, queue: &Queue) -> Result<Event> {
-        let event = queue.download(&self.damaged, &mut self.damaged_host, self.blocks.indices.len())?;
+        let event = self.damaged.download(queue, self.blocks.indices.len())?;
         queue.flush()?;
         Ok(event)
     }
@@ -121,10 +111,8 @@ impl ChannelDecoder {
             _ => 0,
         };
         let len = SPAN * self.blocks.indices.len() + self.blocks.indices.iter().map(len_of).sum::<usize>();
-        if len > self.bytes.len() {
-            let capacity = (len + len / 4).next_multiple_of(4);
-            (self.bytes, self.bytes_host) = (queue.buffer(capacity)?, queue.pinned(capacity)?);
-            ["bytes", "spans"].into_iter().try_for_each(|name| self.decode.set(name, self.bytes.arg()))?;
+        if self.bytes.grow(queue, len)? {
+            ["bytes", "spans"].into_iter().try_for_each(|name| self.decode.set(name, self.bytes.device.arg()))?;
         }
         Ok(())
     }
@@ -138,6 +126,6 @@ impl ChannelDecoder {
 
     /// Returns the number of damaged blocks, once the frame has been decoded.
     pub(crate) fn damaged(&self) -> u64 {
-        self.damaged_host.values().iter().map(|&damaged| u64::from(damaged)).sum()
+        self.damaged.host.values().iter().map(|&damaged| u64::from(damaged)).sum()
     }
 }

@@ -7,7 +7,8 @@ use picture::coded::StepIndex;
 use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel};
-use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
+use crate::opencl::device::queue::{Buffer, Event, Queue};
+use crate::opencl::device::staged::Staged;
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::params::{self as constants, StepValues};
@@ -25,8 +26,7 @@ pub(crate) struct ChannelCoder {
     pub(crate) blocks: ChannelBlocks,
     encode: Kernel,
     /// Bytes of each block, area by area.
-    sizes: Buffer<u32>,
-    pub(super) sizes_host: Pinned<u32>,
+    pub(super) sizes: Staged<u32>,
     /// Room for each block's bytes, area by area.
     pub(crate) slots: Buffer<u32>,
     /// Buffers that the kernel refers to besides; kept so that they live as long as it does.
@@ -42,9 +42,9 @@ impl ChannelCoder {
     pub(crate) fn new(square: Square<'_>, blocks: ChannelBlocks, areas: usize, zone: DeadZone) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
         let table = queue.constant(&constants::encoder_table())?;
-        let steps = queue.constant(&constants::coding_table(zone))?;
+        let steps = queue.constant(&constants::step_table(0, zone))?;
         let slots = queue.buffer::<u32>(areas * count * (constants::SLOT_BYTES / 4))?;
-        let sizes = queue.buffer::<u32>(areas * count)?;
+        let sizes = Staged::new(queue, areas * count)?;
         let encode = kernel(
             square.program,
             "quad_encode",
@@ -62,18 +62,10 @@ impl ChannelCoder {
                 ("table", table.arg()),
                 ("steps", steps.arg()),
                 ("slots", slots.arg()),
-                ("sizes", sizes.arg()),
+                ("sizes", sizes.device.arg()),
             ],
         )?;
-        Ok(Self {
-            blocks,
-            encode,
-            sizes,
-            sizes_host: queue.pinned(areas * count)?,
-            slots,
-            _table: table,
-            _steps: steps,
-        })
+        Ok(Self { blocks, encode, sizes, slots, _table: table, _steps: steps })
     }
 
     /// Returns the numbers of this channel's blocks that lie in `range` of the frame's.
@@ -84,7 +76,7 @@ impl ChannelCoder {
 
     /// Returns the bytes of each block in the first area, when they have come.
     pub(crate) fn sizes(&self) -> &[u32] {
-        &self.sizes_host.values()[..self.blocks.indices.len()]
+        &self.sizes.host.values()[..self.blocks.indices.len()]
     }
 
     /// Starts coding the blocks `local` in each of one or two passes.
@@ -105,7 +97,7 @@ impl ChannelCoder {
         let (areas, count) = (passes.iter().map(|pass| pass.area), self.blocks.indices.len());
         let (low, high) = (areas.clone().min().unwrap_or(0), areas.max().unwrap_or(0));
         let (from, to) = (low * count + local.start, high * count + local.end);
-        let event = queue.download_range(&self.sizes, from, &mut self.sizes_host, from, to - from)?;
+        let event = queue.download_range(&self.sizes.device, from, &mut self.sizes.host, from, to - from)?;
         queue.flush()?;
         Ok(event)
     }

@@ -9,11 +9,10 @@ use picture::pyramid::BlockLayout;
 
 use super::block_decoder::ChannelDecoder;
 use super::blocks::{ChannelBlocks, Square};
-use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::queue::{Event, wait};
+use crate::opencl::device::queue::{Event, settled, wait};
 use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::download::Downloader;
 use crate::reference::check_decode;
@@ -123,13 +122,7 @@ impl Decoder for OpenClDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_decode(frame, out, &self.params, &self.layout)?;
         let result = self.run(frame, out);
-        if result.is_err() {
-            // Nothing of a failed frame may still use the staging memory when the next one fills it.
-            for pipeline in &self.pipelines {
-                pipeline.queue.settle();
-            }
-        }
-        Ok(result?)
+        Ok(settled(result, self.pipelines.iter().map(|pipeline| &pipeline.queue))?)
     }
 
     fn times(&self) -> DecodeTimes {

@@ -9,10 +9,10 @@ use picture::params::StreamParams;
 use super::block_coder::FrameCoder;
 use super::blocks::ChannelBlocks;
 use crate::motion::predictor::AloneEncoder;
-use crate::opencl::device::Result;
 use crate::opencl::device::memory::open_on;
+use crate::opencl::device::queue::{Queue, settled};
 use crate::opencl::device::timeline::{DeviceStage, Interval, Sampling, Timeline};
-use crate::opencl::device::{Device, backend};
+use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Uploads;
 use crate::rate::RateControl;
@@ -67,7 +67,7 @@ impl OpenClEncoder {
 
     /// Returns true if the driver lets several queues work at the same time at all (PoCL does so from version 6 on).
     pub fn can_overlap(&self) -> bool {
-        self.coder.pipelines.iter().all(|pipeline| pipeline.queue.device().queues_overlap)
+        self.queues().all(|queue| queue.device().queues_overlap)
     }
 
     /// Measures the next two frames and every `frames`-th one after the first of them: [`Self::timeline`] is of the
@@ -109,12 +109,8 @@ impl OpenClEncoder {
         Ok(fits)
     }
 
-    /// Passes on a result. After a failure nothing may still use the staging memory when the next frame fills it.
-    fn settle<T, E>(&self, result: Result<T, E>) -> Result<T, E> {
-        if result.is_err() {
-            self.coder.pipelines.iter().for_each(|pipeline| pipeline.queue.settle());
-        }
-        result
+    fn queues(&self) -> impl Iterator<Item = &Queue> {
+        self.coder.pipelines.iter().map(|pipeline| &pipeline.queue)
     }
 }
 
@@ -122,7 +118,7 @@ impl Encoder for OpenClEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         let result = self.run(picture, target);
-        self.settle(result)
+        settled(result, self.queues())
     }
 
     fn times(&self) -> EncodeTimes {
@@ -138,7 +134,7 @@ impl AloneEncoder for OpenClEncoder {
     fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError> {
         check_picture(picture, self.params.size)?;
         let result = self.run_fits(picture, step, bytes);
-        Ok(self.settle(result)?)
+        Ok(settled(result, self.queues())?)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
 use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
 use crate::tune::Tuning;
-use crate::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
+use crate::{BackendChoice, Decoder, Encoder, Picture, Target, open_decoder, open_encoder};
 
 fn params(width: u32, height: u32) -> StreamParams {
     StreamParams::new(FrameSize::new(width, height).unwrap(), Chroma::C420)
@@ -30,14 +30,15 @@ fn noise(seed: &mut u32) -> u32 {
 }
 
 /// Slopes, edges, and noise that grows from left to right.
-fn picture(params: &StreamParams, mut seed: u32) -> Vec<u8> {
+fn picture(params: &StreamParams, mut seed: u32) -> Picture {
     let width = params.size.width();
     let sample = |at: usize| {
         let (x, y) = (at % width, at / width);
         let edge = if (x / 37 + y / 23).is_multiple_of(2) { 70 } else { 0 };
         (20 + edge + (x + y) / 5 % 60 + noise(&mut seed) as usize % (1 + x * 100 / width)) as u8
     };
-    (0..PixelFormat::I420.bytes(params.size)).map(sample).collect()
+    let samples = (0..PixelFormat::I420.bytes(params.size)).map(sample).collect();
+    Picture::from_data(PixelFormat::I420, params.size, samples).unwrap()
 }
 
 fn devices() -> Vec<Arc<Device>> {
@@ -51,10 +52,8 @@ fn devices() -> Vec<Arc<Device>> {
 fn encode_all(encoder: &mut impl Encoder, params: &StreamParams) -> Vec<CodedFrame> {
     let targets = [60_000, 60_000, 61_000, 30_000, 5_000, 100_000, 98_000, 400].map(Target::Bytes);
     let targets = targets.into_iter().chain([0, 20, 56, 120].map(|step| Target::Step(StepIndex::new(step).unwrap())));
-    let frame = |(seed, target): (usize, Target)| {
-        let data = picture(params, seed as u32 / 2);
-        encoder.encode(PictureRef::new(PixelFormat::I420, params.size, &data).unwrap(), target).unwrap()
-    };
+    let frame =
+        |(seed, target): (usize, Target)| encoder.encode(picture(params, seed as u32 / 2).as_ref(), target).unwrap();
     targets.enumerate().map(frame).collect()
 }
 
@@ -107,15 +106,14 @@ fn work_items_that_share_a_block_code_what_the_reference_codes() {
 fn what_fits_is_known_to_the_byte_and_leaves_no_trace() {
     let params = params(64, 33);
     let expected = encode_all(&mut ReferenceEncoder::new(&params, String::new()), &params);
-    let data = picture(&params, 4);
-    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    let picture = picture(&params, 4);
     for device in devices() {
         let open = || OpenClEncoder::new(&device, &params, "").unwrap();
         let (mut encoder, mut other) = (open(), open());
         for index in [0, 40, 56, 90, 130] {
             let step = StepIndex::new(index).unwrap();
-            let bytes = coded_size(&other.encode(picture, Target::Step(step)).unwrap());
-            let fits = [bytes, bytes - 1].map(|bytes| encoder.fits(picture, step, bytes).unwrap());
+            let bytes = coded_size(&other.encode(picture.as_ref(), Target::Step(step)).unwrap());
+            let fits = [bytes, bytes - 1].map(|bytes| encoder.fits(picture.as_ref(), step, bytes).unwrap());
             assert_eq!(fits, [true, false], "{bytes} bytes at step {index} with {:?}", device.tuning);
         }
         assert!(encode_all(&mut encoder, &params) == expected, "{:?}", device.tuning);
@@ -142,16 +140,15 @@ fn work_items_that_share_a_lossless_block_do_as_the_reference_does() {
     for (width, height) in [(203, 117), (1, 7), (64, 33)] {
         let params = StreamParams { codec, ..params(width, height) };
         let layout = || BlockLayout::new(&params);
-        let data = picture(&params, 9);
-        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+        let picture = picture(&params, 9);
         let mut reference = open_encoder(&params, BackendChoice::Reference, None).unwrap();
-        let frame = reference.encode(picture, Target::Lossless).unwrap();
+        let frame = reference.encode(picture.as_ref(), Target::Lossless).unwrap();
         let received: Vec<_> = (0..8).map(|seed| harmed(&frame, seed)).chain([(&frame).into()]).collect();
         let decode_all = |decoder: &mut dyn Decoder| decode_all(decoder, &params, &received);
         let expected = decode_all(&mut *open_decoder(&params, BackendChoice::Reference, None).unwrap());
         for device in devices() {
             let mut encoder = OpenClLosslessEncoder::new(&device, &params, "").unwrap();
-            let coded = encoder.encode(picture, Target::Lossless).unwrap();
+            let coded = encoder.encode(picture.as_ref(), Target::Lossless).unwrap();
             assert!(coded == frame, "{width} x {height} with {:?}", device.tuning);
             let mut decoder = OpenClLosslessDecoder::new(&device, &params, layout(), "").unwrap();
             assert!(decode_all(&mut decoder) == expected, "{width} x {height} with {:?}", device.tuning);
@@ -162,14 +159,13 @@ fn work_items_that_share_a_lossless_block_do_as_the_reference_does() {
 #[test]
 fn a_picture_that_stays_is_coded_alike_frame_after_frame() {
     let params = params(203, 117);
-    let data = picture(&params, 5);
-    let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+    let picture = picture(&params, 5);
     let mut reference = ReferenceEncoder::new(&params, String::new());
     let mut encoder = OpenClEncoder::new(&devices()[0], &params, "").unwrap();
     for frame in 0..70 {
         let target = Target::Bytes(6000);
-        let expected = reference.encode(picture, target).unwrap();
-        assert!(encoder.encode(picture, target).unwrap() == expected, "frame {frame}");
+        let expected = reference.encode(picture.as_ref(), target).unwrap();
+        assert!(encoder.encode(picture.as_ref(), target).unwrap() == expected, "frame {frame}");
     }
     // Of the last frame that was measured, and of no other.
     let entries = encoder.timeline().intervals.len();

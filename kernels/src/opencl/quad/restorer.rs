@@ -6,7 +6,7 @@ use super::blocks::{ChannelBlocks, Square};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Kernel, kernel};
 use crate::opencl::device::queue::{Buffer, Event, Queue};
-use crate::opencl::transform::params::{StepValues, coding_table};
+use crate::opencl::transform::params::{StepValues, step_table};
 use crate::reference::quantise::DeadZone;
 
 /// Kernel for the blocks of one channel.
@@ -21,7 +21,7 @@ impl ChannelRestorer {
     /// Creates the kernel for these blocks of a residual's square, which live longer.
     pub(crate) fn new(square: &Square<'_>, blocks: &ChannelBlocks) -> Result<Self> {
         let (queue, count) = (square.queue, blocks.indices.len());
-        let steps = queue.constant(&coding_table(DeadZone::OF_RESIDUALS))?;
+        let steps = queue.constant(&step_table(0, DeadZone::OF_RESIDUALS))?;
         let args = [
             ("bands", square.bands),
             ("pitch", square.pitch.into()),

@@ -1,6 +1,7 @@
 //! Address tables on the device (`cl/shared/address.cl`), and what the two schemes that read them share.
 
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 
 use ocl::core::OclPrm;
 use picture::params::Boundary;
@@ -100,27 +101,50 @@ impl Tabled for i32 {
     }
 }
 
-/// The programs of a scheme's `text`, forward and inverse, whose outputs have at most `terms` inputs.
-pub(crate) struct Programs([Program; 2]);
+/// A scheme for any filter, boundary and length.
+pub(crate) struct TableScheme<T> {
+    queue: Queue,
+    filter: Filter,
+    boundary: Boundary,
+    /// Most inputs that an output has.
+    terms: usize,
+    /// Forward and inverse.
+    programs: [Program; 2],
+    values: PhantomData<T>,
+}
 
-impl Programs {
-    /// Builds both.
-    pub(crate) fn new<T: Tabled>(queue: &Queue, text: &str, terms: usize) -> Result<Self> {
+impl<T: Tabled> TableScheme<T> {
+    /// Builds the programs of `text` for the levels of `pyramid` on `queue`'s device.
+    pub(crate) fn new(
+        queue: &Queue,
+        text: &str,
+        filter: &Filter,
+        boundary: Boundary,
+        pyramid: &Pyramid,
+    ) -> Result<Self> {
+        let terms = terms::<T>(filter, boundary, pyramid);
         let build = |inverse: u8| {
             let header = Header::default().define("TERMS", terms).define("TILE", TILE).define("TILE_ROWS", TILE_ROWS);
             let header = header.define("FIRST", FIRST).define("INVERSE", inverse);
             let header = T::DEFINES.iter().fold(header, |header, (name, value)| header.define(name, value));
             queue.device().build(&header, &[include_str!("../../../cl/shared/address.cl"), text])
         };
-        Ok(Self([build(0)?, build(1)?]))
+        let (programs, queue, filter) = ([build(0)?, build(1)?], queue.clone(), filter.clone());
+        Ok(Self { queue, filter, boundary, terms, programs, values: PhantomData })
     }
 
     /// Returns the program of a direction.
-    pub(crate) fn of(&self, direction: Direction) -> &Program {
+    pub(crate) fn program(&self, direction: Direction) -> &Program {
         match direction {
-            Direction::Forward => &self.0[0],
-            Direction::Inverse => &self.0[1],
+            Direction::Forward => &self.programs[0],
+            Direction::Inverse => &self.programs[1],
         }
+    }
+
+    /// Returns the address table of a line.
+    pub(crate) fn table(&self, line: &Line, direction: Direction) -> Result<Table<T>> {
+        let rows = T::rows(&self.filter, self.boundary, line.n, direction);
+        Table::new(&self.queue, &rows, self.terms, line, direction)
     }
 }
 
@@ -131,7 +155,7 @@ pub(crate) fn launch(kernel: Kernel, width: usize, height: usize) -> Launch {
 
 /// Returns the most inputs that an output of any level of `pyramid` has. Not less than in the middle of a long row, so
 /// that most pyramids have the same program.
-pub(crate) fn terms<T: Tabled>(filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> usize {
+fn terms<T: Tabled>(filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> usize {
     // Longer than any filter.
     const LONG: usize = 256;
     let extents = (1..=pyramid.levels()).map(|level| pyramid.transform_extent(level));
@@ -216,16 +240,8 @@ pub(crate) struct Table<T> {
 }
 
 impl<T: Tabled> Table<T> {
-    /// Returns the table of `line`, with room for `terms` inputs of each output.
-    pub(crate) fn new(
-        queue: &Queue,
-        filter: &Filter,
-        boundary: Boundary,
-        terms: usize,
-        line: &Line,
-        direction: Direction,
-    ) -> Result<Self> {
-        let rows = T::rows(filter, boundary, line.n, direction);
+    /// Returns the table of `line`, whose outputs have these inputs each, with room for `terms`.
+    fn new(queue: &Queue, rows: &[Vec<Term<T>>], terms: usize, line: &Line, direction: Direction) -> Result<Self> {
         let outputs = line.outputs(direction);
         // Unused terms have weight 0, at a place that exists.
         let mut at = vec![0; terms * outputs];

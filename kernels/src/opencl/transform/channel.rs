@@ -12,11 +12,10 @@ use picture::pyramid::{BlockLayout, Pyramid};
 use super::ChannelTransform;
 use super::choice::Schemes;
 use crate::OpenError;
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, Program};
 use crate::opencl::device::queue::{Event, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
+use crate::opencl::device::{Device, Result};
 
 /// Queue, planes and transform of one channel.
 pub(crate) struct ChannelPipeline {

@@ -1,12 +1,10 @@
 //! The convolution scheme: two-dimensional filters through address tables, one launch per level
 //! (`cl/transform/convolution.cl`).
 
-use std::marker::PhantomData;
-
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
-use super::address::{self, Direction, IN, Line, OUT, Programs, Table, Tabled};
+use super::address::{self, Direction, IN, Line, OUT, TableScheme, Tabled};
 use super::level::{Launch, Level, LevelKernels};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{kernel, named};
@@ -14,28 +12,18 @@ use crate::opencl::device::queue::Queue;
 use crate::transform::Filter;
 
 /// Any filter, boundary and length.
-pub(crate) struct Convolution<T> {
-    queue: Queue,
-    filter: Filter,
-    boundary: Boundary,
-    terms: usize,
-    programs: Programs,
-    values: PhantomData<T>,
-}
+pub(crate) struct Convolution<T>(TableScheme<T>);
 
 impl<T: Tabled> Convolution<T> {
     /// Builds the kernel for the levels of `pyramid` on `queue`'s device.
     pub(crate) fn new(queue: &Queue, filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Result<Self> {
-        let terms = address::terms::<T>(filter, boundary, pyramid);
-        let programs = Programs::new::<T>(queue, include_str!("../../../cl/transform/convolution.cl"), terms)?;
-        let (queue, filter) = (queue.clone(), filter.clone());
-        Ok(Self { queue, filter, boundary, terms, programs, values: PhantomData })
+        let text = include_str!("../../../cl/transform/convolution.cl");
+        TableScheme::new(queue, text, filter, boundary, pyramid).map(Self)
     }
 
     fn launch(&self, level: &Level<'_, T>, direction: Direction) -> Result<Vec<Launch>> {
         let lines = Line::both(&level.size, direction);
-        let table = |line| Table::<T>::new(&self.queue, &self.filter, self.boundary, self.terms, line, direction);
-        let (x, y) = (table(&lines[0])?, table(&lines[1])?);
+        let (x, y) = (self.0.table(&lines[0], direction)?, self.0.table(&lines[1], direction)?);
         let samples = address::plain(level.fine.buffer, level.fine.pitch);
         let coefficients = address::split(level);
         let (from, to) = match direction {
@@ -45,7 +33,7 @@ impl<T: Tabled> Convolution<T> {
         let sizes = [("width", x.outputs.into()), ("height", y.outputs.into())];
         let tables = [x.args(["x_at", "x_weight"]), y.args(["y_at", "y_weight"])];
         let args = [&named(IN, from)[..], &named(OUT, to), &sizes, tables.as_flattened()].concat();
-        let kernel = kernel(self.programs.of(direction), "convolve", &args)?;
+        let kernel = kernel(self.0.program(direction), "convolve", &args)?;
         let launch = address::launch(kernel, x.outputs, y.outputs);
         Ok(vec![launch.keeping([x.keep(), y.keep()].into_iter().flatten())])
     }

@@ -8,12 +8,11 @@ use super::channel::ChannelPipeline;
 use super::level::{Launch, RowsLaunch, Samples};
 use super::params;
 use super::source::{self, Convert};
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{Kernel, Program, kernel};
 use crate::opencl::device::queue::{Buffer, Event};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
+use crate::opencl::device::{Device, Result};
 
 const PLANE: [&str; 4] = [
     include_str!("../../../cl/shared/common.cl"),

@@ -19,7 +19,7 @@ use crate::reference::quantise::Quantiser;
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
 use crate::tune::Tuning;
 use crate::wavelet::Scheme;
-use crate::{BackendChoice, Decoder, DeviceKind, Encoder, Picture, PictureRef, Target, Values, open_transform};
+use crate::{BackendChoice, Decoder, DeviceKind, Encoder, Picture, Target, Values, open_transform};
 
 fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding) -> StreamParams {
     StreamParams {
@@ -47,15 +47,15 @@ fn devices() -> Vec<Arc<Device>> {
     all.into_iter().zip(kinds).map(of_kind).collect()
 }
 
-fn picture(format: PixelFormat, size: FrameSize) -> Vec<u8> {
-    (0..format.bytes(size)).map(|at| ((at * at * 7 + 13 * at) % 83 + at / 61 % 150) as u8).collect()
+fn picture(format: PixelFormat, size: FrameSize) -> Picture {
+    let samples = (0..format.bytes(size)).map(|at| ((at * at * 7 + 13 * at) % 83 + at / 61 % 150) as u8);
+    Picture::from_data(format, size, samples.collect()).unwrap()
 }
 
 fn check_forward(params: &StreamParams, format: PixelFormat, devices: &[Arc<Device>]) {
-    let data = picture(format, params.size);
-    let picture = PictureRef::new(format, params.size, &data).unwrap();
+    let picture = picture(format, params.size);
     let mut reference = open_transform(&params.into(), BackendChoice::Reference, None).unwrap();
-    let Values::F32(squares) = reference.forward(picture).unwrap() else { unreachable!() };
+    let Values::F32(squares) = reference.forward(picture.as_ref()).unwrap() else { unreachable!() };
     let step = StepIndex::new(20).unwrap();
     let quantiser = Quantiser::new(step);
     let expected: Vec<Vec<i32>> =
@@ -67,7 +67,7 @@ fn check_forward(params: &StreamParams, format: PixelFormat, devices: &[Arc<Devi
             let mut pipeline = OpenClPipeline::on(device, &params).unwrap();
             // The second picture finds what the first one left.
             for _ in 0..2 {
-                pipeline.submit_picture(picture).unwrap();
+                pipeline.submit_picture(picture.as_ref()).unwrap();
                 let quantised = pipeline.collect().unwrap().unwrap().quantised().unwrap();
                 assert!(quantised == expected, "{params:?} with {:?}", device.tuning);
             }
@@ -112,11 +112,9 @@ fn bytes_are_written_by_all_schemes() {
         ((131, 90), Chroma::Grey, Boundary::Zero, Padding::Zero),
     ] {
         let params = params(size, chroma, boundary, padding);
-        let (layout, format) = (BlockLayout::new(&params), chroma.picture_format());
-        let data = picture(format, params.size);
-        let picture = PictureRef::new(format, params.size, &data).unwrap();
+        let (layout, picture) = (BlockLayout::new(&params), picture(chroma.picture_format(), params.size));
         let target = Target::Step(StepIndex::new(40).unwrap());
-        let frame = ReferenceEncoder::new(&params, String::new()).encode(picture, target).unwrap();
+        let frame = ReferenceEncoder::new(&params, String::new()).encode(picture.as_ref(), target).unwrap();
         let decode = |decoder: &mut dyn Decoder| {
             let mut out = Picture::for_stream(chroma, params.size);
             decoder.decode(&(&frame).into(), &mut out).unwrap();

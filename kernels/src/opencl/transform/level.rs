@@ -3,11 +3,10 @@
 use picture::params::Boundary;
 use picture::pyramid::{Orientation, Pyramid};
 
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{Kernel, NamedArg};
 use crate::opencl::device::queue::{Buffer, Mem};
+use crate::opencl::device::{Device, Result};
 
 /// A buffer between levels, and how far apart its rows are.
 pub(crate) struct Pitched<'a, T> {
@@ -102,22 +101,10 @@ impl<T> Level<'_, T> {
     /// Returns the same with these arguments for the samples.
     pub(crate) fn forward_args_from<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
         let size = &self.size;
-        let rest = [
-            ("in_w", size.in_w.into()),
-            ("in_h", size.in_h.into()),
-            ("w", size.w.into()),
-            ("h", size.h.into()),
-            ("low", self.coarse.buffer.arg()),
-            ("low_pitch", self.coarse.pitch.into()),
-            ("low_w", size.low_w.into()),
-            ("low_h", size.low_h.into()),
-            ("bands", self.bands.buffer.arg()),
-            ("band_pitch", self.bands.pitch.into()),
-            ("half_side", size.half_side.into()),
-            ("high_w", size.high_w.into()),
-            ("high_h", size.high_h.into()),
-        ];
-        [samples, &rest].concat()
+        let sizes =
+            [("in_w", size.in_w.into()), ("in_h", size.in_h.into()), ("w", size.w.into()), ("h", size.h.into())];
+        let high = [("high_w", size.high_w.into()), ("high_h", size.high_h.into())];
+        [samples, &sizes, &self.coefficient_args(), &high].concat()
     }
 
     /// Returns the arguments of a kernel of one inverse level: low band, all details that fit in the square, samples.
@@ -128,20 +115,27 @@ impl<T> Level<'_, T> {
     /// Returns the same with these arguments for the samples.
     pub(crate) fn inverse_args_to<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
         let size = &self.size;
-        let bands = [
-            ("low", self.coarse.buffer.arg()),
-            ("low_pitch", self.coarse.pitch.into()),
-            ("low_w", size.low_w.into()),
-            ("low_h", size.low_h.into()),
-            ("bands", self.bands.buffer.arg()),
-            ("band_pitch", self.bands.pitch.into()),
-            ("half_side", size.half_side.into()),
+        let sizes = [
             ("high_w", (size.w / 2).into()),
             ("high_h", (size.h / 2).into()),
             ("w", size.w.into()),
             ("h", size.h.into()),
         ];
-        [&bands, samples, &[("out_w", size.in_w.into()), ("out_h", size.in_h.into())]].concat()
+        let out = [("out_w", size.in_w.into()), ("out_h", size.in_h.into())];
+        [&self.coefficient_args()[..], &sizes, samples, &out].concat()
+    }
+
+    /// Returns the arguments of the low band and of the detail bands without their sizes.
+    pub(crate) fn coefficient_args(&self) -> [NamedArg<'_>; 7] {
+        [
+            ("low", self.coarse.buffer.arg()),
+            ("low_pitch", self.coarse.pitch.into()),
+            ("low_w", self.size.low_w.into()),
+            ("low_h", self.size.low_h.into()),
+            ("bands", self.bands.buffer.arg()),
+            ("band_pitch", self.bands.pitch.into()),
+            ("half_side", self.size.half_side.into()),
+        ]
     }
 }
 

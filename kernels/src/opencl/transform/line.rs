@@ -5,10 +5,9 @@ use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Arg, Program, kernel, named};
 use crate::opencl::device::queue::Buffer;
+use crate::opencl::device::{Device, Result};
 use crate::wavelet::{Element, Wavelet};
 
 /// Texts of the kernels, after [`params::wavelet_header`].

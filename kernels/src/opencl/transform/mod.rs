@@ -144,7 +144,7 @@ impl<T: OclPrm> ChannelTransform<T> {
 
 fn run(queue: &Queue, launches: &[Launch], events: &mut Vec<Event>) -> Result<()> {
     for launch in launches {
-        events.extend(queue.launch(&launch.kernel, launch.groups, launch.group_size, &[])?);
+        events.extend(queue.launch(&launch.kernel, launch.groups, launch.group_size)?);
     }
     Ok(())
 }

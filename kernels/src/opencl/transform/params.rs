@@ -80,17 +80,8 @@ pub(crate) fn decoder_table() -> Vec<u32> {
     symbols.enumerate().map(entry).collect()
 }
 
-/// Returns the values for decoding at each step, without `dropped` finest levels.
-pub(crate) fn step_table(dropped: usize) -> Vec<StepValues> {
-    values_of_steps(dropped, DeadZone::OF_PICTURES)
-}
-
-/// Returns the values for coding at each step with this dead zone.
-pub(crate) fn coding_table(zone: DeadZone) -> Vec<StepValues> {
-    values_of_steps(0, zone)
-}
-
-fn values_of_steps(dropped: usize, zone: DeadZone) -> Vec<StepValues> {
+/// Returns the values of each step, to decode without `dropped` finest levels, or to code with this dead zone.
+pub(crate) fn step_table(dropped: usize, zone: DeadZone) -> Vec<StepValues> {
     let quantisers = (0..=StepIndex::MAX.index()).filter_map(StepIndex::new).map(Quantiser::new);
     let (quiet, busy) = (zone.quiet.into(), zone.busy.into());
     let values = |Quantiser { inverse, step, offset_of_one, offset, .. }| StepValues {

@@ -1,15 +1,15 @@
 //! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of
 //! streams have a faster way, [`super::whole::OpenClTransform`].
 
+use ocl::core::OclPrm;
 use picture::pyramid::Pyramid;
 
 use super::ChannelTransform;
 use super::address::Tabled;
 use super::choice::Schemes;
-use crate::opencl::device::Result;
 use crate::opencl::device::memory::open_within;
-use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
-use crate::opencl::device::{self, backend};
+use crate::opencl::device::queue::{Buffer, Pinned, Queue, settled};
+use crate::opencl::device::{self, Result, backend};
 use crate::reference::sample::Sample;
 use crate::reference::{check_picture, colour};
 use crate::{BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
@@ -47,74 +47,90 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
         Ok(Self { params: params.clone(), channels, pyramids, backend: backend(&device, reason) })
     }
 
-    fn run_forward(&mut self, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
-        for ((channel, pyramid), plane) in self.channels.iter_mut().zip(&self.pyramids).zip(planes) {
-            let ChannelPlanes { queue, transform, staging } = channel;
-            queue.clear(&transform.bands)?;
-            let (samples, pitch) = transform.samples();
-            upload(queue, staging, samples, pitch, plane, pyramid.plane().width())?;
-            transform.run_forward(queue, &mut Vec::new())?;
-            queue.download(&transform.bands, staging, transform.bands.len())?;
-            queue.flush()?;
-        }
-        let results = self
-            .channels
-            .iter()
-            .zip(&self.pyramids)
-            .map(|(channel, pyramid)| channel.result(channel.transform.band_pitch, pyramid.side(), pyramid.side()));
-        let squares = results.collect::<Result<_, _>>()?;
-        Ok(squares)
-    }
-
-    fn run_inverse(&mut self, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
-        for ((channel, pyramid), square) in self.channels.iter_mut().zip(&self.pyramids).zip(squares) {
-            let ChannelPlanes { queue, transform, staging } = channel;
-            upload(queue, staging, &transform.bands, transform.band_pitch, square, pyramid.side())?;
-            transform.run_inverse(queue, &mut Vec::new())?;
-            let (samples, _) = transform.samples();
-            queue.download(samples, staging, samples.len())?;
-            queue.flush()?;
-        }
-        let results = self.channels.iter().zip(&self.pyramids).map(|(channel, pyramid)| {
-            channel.result(channel.transform.samples().1, pyramid.plane().width(), pyramid.plane().height())
+    fn channels(&mut self) -> Vec<PlaneChannel<'_, T>> {
+        let channels = self.channels.iter_mut().zip(&self.pyramids);
+        let channels = channels.map(|(ChannelPlanes { queue, transform, staging }, pyramid)| PlaneChannel {
+            queue,
+            transform,
+            staging,
+            pyramid,
         });
-        let planes = results.collect::<Result<_, _>>()?;
-        Ok(planes)
+        channels.collect()
     }
 
-    /// Passes on the result. After a failure, waits until nothing uses the staging memory, which the next call fills.
-    fn settle(&self, result: Result<Vec<Vec<T>>>) -> Result<Values> {
-        if result.is_err() {
-            for channel in &self.channels {
-                let _ = channel.queue.finish();
-            }
-        }
-        result.map(T::wrap)
+    fn settled(&self, result: Result<Vec<Vec<T>>>) -> Result<Values, TransformError> {
+        Ok(T::wrap(settled(result, self.channels.iter().map(|channel| &channel.queue))?))
     }
 }
 
-impl<T: Sample + Tabled> ChannelPlanes<T> {
+/// A channel on its way through a transform: its queue, memory on both sides, and geometry.
+pub(crate) struct PlaneChannel<'a, T: OclPrm> {
+    pub(crate) queue: &'a Queue,
+    pub(crate) transform: &'a ChannelTransform<T>,
+    /// Room for the square and for the plane.
+    pub(crate) staging: &'a mut Pinned<T>,
+    pub(crate) pyramid: &'a Pyramid,
+}
+
+impl<T: OclPrm> PlaneChannel<'_, T> {
+    /// Transforms planes to squares; waits.
+    pub(crate) fn forward(mut channels: Vec<Self>, planes: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
+        for (channel, plane) in channels.iter_mut().zip(planes) {
+            let (samples, pitch) = channel.transform.samples();
+            channel.queue.clear(&channel.transform.bands)?;
+            // Without any level these are bands, and zero below the plane.
+            channel.upload(samples, pitch, plane, channel.pyramid.plane().width())?;
+            channel.transform.run_forward(channel.queue, &mut Vec::new())?;
+        }
+        Self::squares(channels)
+    }
+
+    /// Returns the squares that have been queued; waits.
+    pub(crate) fn squares(mut channels: Vec<Self>) -> Result<Vec<Vec<T>>> {
+        channels.iter_mut().try_for_each(|channel| channel.download(&channel.transform.bands))?;
+        let square = |channel: &Self| {
+            let side = channel.pyramid.side();
+            channel.rows(channel.transform.band_pitch, side, side)
+        };
+        channels.iter().map(square).collect()
+    }
+
+    /// Transforms squares to planes; waits.
+    pub(crate) fn inverse(mut channels: Vec<Self>, squares: &[Vec<T>]) -> Result<Vec<Vec<T>>> {
+        for (channel, square) in channels.iter_mut().zip(squares) {
+            let ChannelTransform { bands, band_pitch, .. } = channel.transform;
+            channel.upload(bands, *band_pitch, square, channel.pyramid.side())?;
+            channel.transform.run_inverse(channel.queue, &mut Vec::new())?;
+            channel.download(channel.transform.samples().0)?;
+        }
+        let plane = |channel: &Self| {
+            let size = channel.pyramid.plane();
+            channel.rows(channel.transform.samples().1, size.width(), size.height())
+        };
+        channels.iter().map(plane).collect()
+    }
+
+    /// Copies rows of `width` values to the first rows of a buffer, which are `pitch` apart, with zeros between them.
+    fn upload(&mut self, to: &Buffer<T>, pitch: usize, values: &[T], width: usize) -> Result<()> {
+        for (to, from) in self.staging.values_mut().chunks_mut(pitch).zip(values.chunks(width)) {
+            to[..from.len()].copy_from_slice(from);
+            to[from.len()..].fill(T::default());
+        }
+        self.queue.upload(self.staging, to, values.len() / width * pitch)?;
+        self.queue.flush()
+    }
+
+    /// Starts to bring a buffer to the host.
+    fn download(&mut self, from: &Buffer<T>) -> Result<()> {
+        self.queue.download(from, self.staging, from.len())?;
+        self.queue.flush()
+    }
+
     /// Waits; returns the first `width` values of the first `height` rows that came to the host.
-    fn result(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>> {
+    fn rows(&self, pitch: usize, width: usize, height: usize) -> Result<Vec<T>> {
         self.queue.finish()?;
         Ok(self.staging.values().chunks(pitch).take(height).flat_map(|row| &row[..width]).copied().collect())
     }
-}
-
-/// Copies rows of `width` values to the first rows of a buffer, which are `pitch` apart, with zeros between them.
-fn upload<T: Sample + Tabled>(
-    queue: &Queue,
-    staging: &mut Pinned<T>,
-    to: &Buffer<T>,
-    pitch: usize,
-    values: &[T],
-    width: usize,
-) -> Result<Event> {
-    for (to, from) in staging.values_mut().chunks_mut(pitch).zip(values.chunks(width)) {
-        to[..from.len()].copy_from_slice(from);
-        to[from.len()..].fill(T::default());
-    }
-    queue.upload(staging, to, values.len() / width * pitch)
 }
 
 impl<T: Sample + Tabled> Transform for OpenClPlanes<T> {
@@ -123,18 +139,20 @@ impl<T: Sample + Tabled> Transform for OpenClPlanes<T> {
         let planes = colour::planes(picture, self.params.chroma);
         let planes: Vec<Vec<T>> =
             planes.into_iter().map(|plane| plane.into_iter().map(T::from_centred).collect()).collect();
-        let result = self.run_forward(&planes);
-        Ok(self.settle(result)?)
+        let result = PlaneChannel::forward(self.channels(), &planes);
+        self.settled(result)
     }
 
     fn forward_planes(&mut self, planes: &Values) -> Result<Values, TransformError> {
-        let result = self.run_forward(planes.planes(&self.pyramids)?);
-        Ok(self.settle(result)?)
+        let planes = planes.planes(&self.pyramids)?;
+        let result = PlaneChannel::forward(self.channels(), planes);
+        self.settled(result)
     }
 
     fn inverse(&mut self, squares: &Values) -> Result<Values, TransformError> {
-        let result = self.run_inverse(squares.squares(&self.pyramids)?);
-        Ok(self.settle(result)?)
+        let squares = squares.squares(&self.pyramids)?;
+        let result = PlaneChannel::inverse(self.channels(), squares);
+        self.settled(result)
     }
 
     fn backend(&self) -> &BackendInfo {

@@ -3,10 +3,9 @@
 use picture::params::Boundary;
 
 use super::{params, source, tail, tile};
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::Program;
+use crate::opencl::device::{Device, Result};
 use crate::wavelet::Scheme;
 
 /// Sliding windows for groups of many work-items.

@@ -1,11 +1,9 @@
 //! The row-column scheme: lines are filtered and transposed, two launches per level (`cl/transform/rowcolumn.cl`).
 
-use std::marker::PhantomData;
-
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
-use super::address::{self, Direction, IN, Line, OUT, Programs, SquareArgs, Table, Tabled};
+use super::address::{self, Direction, IN, Line, OUT, SquareArgs, TableScheme, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{kernel, named};
@@ -13,14 +11,7 @@ use crate::opencl::device::queue::Queue;
 use crate::transform::Filter;
 
 /// Any filter, boundary and length.
-pub(crate) struct RowColumn<T> {
-    queue: Queue,
-    filter: Filter,
-    boundary: Boundary,
-    terms: usize,
-    programs: Programs,
-    values: PhantomData<T>,
-}
+pub(crate) struct RowColumn<T>(TableScheme<T>);
 
 /// One launch: the squares between which it goes, and the lines.
 struct LinePass<'a> {
@@ -33,18 +24,16 @@ struct LinePass<'a> {
 impl<T: Tabled> RowColumn<T> {
     /// Builds the kernel for the levels of `pyramid` on `queue`'s device.
     pub(crate) fn new(queue: &Queue, filter: &Filter, boundary: Boundary, pyramid: &Pyramid) -> Result<Self> {
-        let terms = address::terms::<T>(filter, boundary, pyramid);
-        let programs = Programs::new::<T>(queue, include_str!("../../../cl/transform/rowcolumn.cl"), terms)?;
-        let (queue, filter) = (queue.clone(), filter.clone());
-        Ok(Self { queue, filter, boundary, terms, programs, values: PhantomData })
+        let text = include_str!("../../../cl/transform/rowcolumn.cl");
+        TableScheme::new(queue, text, filter, boundary, pyramid).map(Self)
     }
 
     fn launch(&self, pass: LinePass<'_>, direction: Direction) -> Result<Launch> {
         let LinePass { from, to, line, lines } = pass;
-        let table = Table::<T>::new(&self.queue, &self.filter, self.boundary, self.terms, &line, direction)?;
+        let table = self.0.table(&line, direction)?;
         let sizes = [("outputs", table.outputs.into()), ("lines", lines.into())];
         let args = [&named(IN, from)[..], &named(OUT, to), &sizes, &table.args(["at", "weight"])].concat();
-        let kernel = kernel(self.programs.of(direction), "filter_transposed", &args)?;
+        let kernel = kernel(self.0.program(direction), "filter_transposed", &args)?;
         let (width, height) = match direction {
             Direction::Forward => (table.outputs, lines),
             Direction::Inverse => (lines, table.outputs),

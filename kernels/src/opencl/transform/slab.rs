@@ -4,9 +4,8 @@
 use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{NamedArg, Program, kernel};
+use crate::opencl::device::{Device, Result};
 use crate::tune::Tuning;
 
 /// Rows that a segment reads beyond those of its own pairs.

@@ -4,9 +4,8 @@ use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelSize};
 use super::params;
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::kernel::{Kernel, Program, kernel};
+use crate::opencl::device::{Device, Result};
 use crate::wavelet::{Element, Wavelet};
 
 pub(crate) const SOURCES: [&str; 5] = [
@@ -29,10 +28,9 @@ impl Tail {
     /// Returns the kernels for `device`.
     pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
         let tuning = &device.tuning;
-        let bytes = if element == Element::F64 { 8 } else { 4 };
         let mut side = tuning.tail_side;
         // Two squares lie in local memory.
-        while 2 * side * (side + 1) * bytes > device.local_memory_bytes() && side > 8 {
+        while 2 * side * (side + 1) * element.bytes() > device.local_memory_bytes() && side > 8 {
             side /= 2;
         }
         let group_size = tuning.tail_group_size.min(device.max_group_size);

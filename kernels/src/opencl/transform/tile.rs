@@ -5,10 +5,9 @@ use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::{params, source};
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{Kernel, NamedArg, Program, kernel};
+use crate::opencl::device::{Device, Result};
 use crate::tune::settings::TileShape;
 use crate::wavelet::{Element, Wavelet};
 

@@ -9,11 +9,11 @@ use picture::params::StreamParams;
 use super::channel::ChannelPipeline;
 use super::ends::{First, RowProgress};
 use super::source::{self, Source};
+use crate::PictureRef;
 use crate::opencl::device::Result;
 use crate::opencl::device::copy::copy_to_pinned;
 use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
 use crate::opencl::device::timeline::{DeviceStage, Recorder};
-use crate::{DeviceError, PictureRef};
 
 /// Place of a picture's bytes.
 #[derive(Clone, Copy)]
@@ -64,9 +64,7 @@ impl Uploads {
     }
 
     fn with(pipelines: &[ChannelPipeline], params: &StreamParams, stripes: usize, to_planes: bool) -> Result<Self> {
-        let Some(first) = pipelines.first() else {
-            return Err(DeviceError::Failed { call: "clCreateBuffer", reason: "a stream without channels".to_owned() });
-        };
+        let first = &pipelines[0];
         let stripe_queue = if stripes > 1 { first.queue.beside()? } else { first.queue.clone() };
         let channel = |pipeline: &ChannelPipeline| {
             let capacity = source::capacity(params.size, params.chroma, pipeline.channel);

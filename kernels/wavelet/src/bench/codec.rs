@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use kernels::{Picture, Target};
+use kernels::{Picture, Target, open_decoder, open_encoder};
 use picture::coded::ReceivedFrame;
 use picture::run::coded_size;
 
-use super::{Axes, Limit, Subject, Table, medians, ms, open_decoder, open_encoder};
+use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs};
 use crate::{clip, options};
 
@@ -29,36 +29,36 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         "bit_per_pixel",
         "psnr_y_db",
     ]);
-    table.note("device: time in which the device computed for a frame, transfers apart, by its own clock".to_owned());
-    table.note("encode_ms: wall time of the whole encoder; every frame has the same budget".to_owned());
+    table.note("device: time in which the device computed for a frame, transfers apart, by its own clock");
+    table.note("encode_ms: wall time of the whole encoder; every frame has the same budget");
     let bpp = options::bits_per_pixel(args.bpp)?;
     for subject in Subject::all(args)? {
         let params = subject.params();
-        let mut encoder = open_encoder(&params, compute)?;
-        let mut decoder = open_decoder(&params, compute)?;
+        let (choice, device) = (compute.backend, compute.device.as_deref());
+        let mut encoder = open_encoder(&params, choice, device)?;
+        let mut decoder = open_decoder(&params, choice, device)?;
         let picture = subject.info.picture(&subject.data)?;
         let mut out = Picture::decoded_from(&params);
         let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
         let mut bytes = 0;
-        let [upload, transform, code, encode, encode_device, decode, inverse, decode_device] =
-            medians(Limit::of(args), || {
-                let start = Instant::now();
-                let frame = encoder.encode(picture, target)?;
-                let whole = start.elapsed();
-                bytes = coded_size(&frame);
-                decoder.decode(&ReceivedFrame::from(&frame), &mut out)?;
-                let (forward, backward) = (encoder.times(), decoder.times());
-                Ok([
-                    forward.upload,
-                    forward.transform,
-                    forward.code,
-                    whole,
-                    forward.device,
-                    backward.decode,
-                    backward.inverse,
-                    backward.device,
-                ])
-            })?;
+        let stages: [_; 8] = medians(Limit::of(args), || {
+            let start = Instant::now();
+            let frame = encoder.encode(picture, target)?;
+            let whole = start.elapsed();
+            bytes = coded_size(&frame);
+            decoder.decode(&ReceivedFrame::from(&frame), &mut out)?;
+            let (forward, backward) = (encoder.times(), decoder.times());
+            Ok([
+                forward.upload,
+                forward.transform,
+                forward.code,
+                whole,
+                forward.device,
+                backward.decode,
+                backward.inverse,
+                backward.device,
+            ])
+        })?;
         let backend = encoder.backend();
         table.note(format!("{}: {}, {}", subject.name, backend.kind, backend.reason));
         let pixels = params.size.pixels();
@@ -66,28 +66,12 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         table.plot(Axes {
             title: format!("Encoder and decoder, stage by stage: {}", backend.device),
             values: &["upload_ms", "transform_ms", "code_ms", "decode_ms", "inverse_ms"],
-            by: &[],
-            quantity: "time of a frame, ms",
-            logarithmic: true,
-            dashed: |_| None,
+            ..Axes::TIMES
         });
-        table.push(vec![
-            backend.kind.to_string(),
-            backend.device.clone(),
-            subject.name,
-            params.size.to_string(),
-            ms(upload),
-            ms(transform),
-            ms(code),
-            ms(encode),
-            ms(encode_device),
-            ms(decode),
-            ms(inverse),
-            ms(decode_device),
-            bytes.to_string(),
-            format!("{:.4}", 8.0 * bytes as f64 / pixels as f64),
-            psnr,
-        ]);
+        let mut row = vec![backend.kind.to_string(), backend.device.clone(), subject.name, params.size.to_string()];
+        row.extend(stages.map(ms));
+        row.extend([bytes.to_string(), format!("{:.4}", 8.0 * bytes as f64 / pixels as f64), psnr]);
+        table.push(row);
     }
     Ok(table)
 }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 use kernels::measure::{self, Round, Run};
-use kernels::wavelet::Element;
 use picture::frame::Chroma;
 use picture::pyramid::{Orientation, Pyramid};
 
 use super::rounds::{copy_rate, rounds};
 use super::samples::Samples;
 use super::sizes::sizes;
-use super::{Axes, Limit, Table, describe, ms, scene, transform_params};
+use super::{Axes, Limit, Table, describe, ms, scene};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
+use crate::options;
 
 pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &ComputeArgs) -> Result<Table> {
     let mut table = Table::new(&[
@@ -38,22 +38,19 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
         "share",
         "runs",
     ]);
-    table.note("three channels of full size; medians but where another word is; calc by the device's clock".to_owned());
-    table.note(
-        "htod, dtoh: between pinned memory and the device; total: by the host's clock, nothing overlaps".to_owned(),
-    );
-    table
-        .note("plain: calc again, commands not timed, by the host's clock from the first launch to the end".to_owned());
-    table.note("gb_s: each level's samples read once and its coefficients written once, over calc".to_owned());
-    table.note("share: of copy_gb_s, which a copy of one plane reads and writes on the device".to_owned());
+    table.note("three channels of full size; medians but where another word is; calc by the device's clock");
+    table.note("htod, dtoh: between pinned memory and the device; total: by the host's clock, nothing overlaps");
+    table.note("plain: calc again, commands not timed, by the host's clock from the first launch to the end");
+    table.note("gb_s: each level's samples read once and its coefficients written once, over calc");
+    table.note("share: of copy_gb_s, which a copy of one plane reads and writes on the device");
     for size in sizes(&args.sizes, "1920x1080")? {
-        let params = transform_params(transform, size, Chroma::C444)?;
+        let params = options::transform(transform)?.params(size, Chroma::C444);
         let backend = compute.backend;
         let mut measure = measure::open(&params, backend, compute.device.as_deref(), &scene::sample)?;
         let rounds = rounds(&mut *measure, Limit::of(args), params.element)?;
         let copy = copy_rate(&mut *measure)?;
         let pyramids = params.pyramids();
-        let bytes: usize = pyramids.iter().map(values_moved).sum::<usize>() * element_bytes(params.element);
+        let bytes: usize = pyramids.iter().map(values_moved).sum::<usize>() * params.element.bytes();
         let info = measure.backend();
         let on_host = !info.is_device();
         let (side, levels) = pyramids.first().map_or((0, 0), |pyramid| (pyramid.side(), pyramid.levels()));
@@ -62,8 +59,8 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
             values: &["htod_ms", "calc_ms", "dtoh_ms", "total_ms"],
             by: &["direction"],
             quantity: "time of three channels, ms",
-            logarithmic: true,
             dashed: |name| name.strip_prefix("inverse ").map(|part| format!("forward {part}")),
+            ..Axes::TIMES
         });
         for (direction, forward) in [("forward", true), ("inverse", false)] {
             let of = |round: &Round| if forward { round.forward } else { round.inverse };
@@ -95,14 +92,6 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
         }
     }
     Ok(table)
-}
-
-/// Returns the bytes of a value.
-pub(crate) fn element_bytes(element: Element) -> usize {
-    match element {
-        Element::F32 | Element::I32 => 4,
-        Element::F64 => 8,
-    }
 }
 
 /// Returns the least that a transform of one plane reads and writes: at each level all samples and all coefficients

@@ -13,10 +13,11 @@ use crate::args::BenchArgs;
 const SOME: [(Effect, f32); 4] =
     [(Effect::Detail, 1.5), (Effect::Noise, 4.0), (Effect::StillNoise, 4.0), (Effect::EvenLight, 0.5)];
 
+const COLUMNS: [&str; 5] = ["detail_ms", "noise_ms", "still_noise_ms", "even_light_ms", "all_ms"];
+
 pub(crate) fn run(args: &BenchArgs) -> Result<Table> {
-    let columns = ["detail_ms", "noise_ms", "still_noise_ms", "even_light_ms", "all_ms"];
-    let mut table = Table::new(&[&["picture", "size"], &columns[..]].concat());
-    table.note("on the processor; the picture comes again and again, as of a camera that stands still".to_owned());
+    let mut table = Table::new(&[&["picture", "size"], &COLUMNS[..]].concat());
+    table.note("on the processor; the picture comes again and again, as of a camera that stands still");
     let add = |all: Effects, (effect, value)| all.with(effect, value);
     let all = SOME.into_iter().try_fold(Effects::default(), add)?;
     let mut sets = [all; 5];
@@ -37,14 +38,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Table> {
             }
             Ok(times)
         })?;
-        table.plot(Axes {
-            title: "Effects".to_owned(),
-            values: &["detail_ms", "noise_ms", "still_noise_ms", "even_light_ms", "all_ms"],
-            by: &[],
-            quantity: "time of a frame, ms",
-            logarithmic: true,
-            dashed: |_| None,
-        });
+        table.plot(Axes { title: "Effects".to_owned(), values: &COLUMNS, ..Axes::TIMES });
         let mut row = vec![subject.name, params.size.to_string()];
         row.extend(times.map(ms));
         table.push(row);

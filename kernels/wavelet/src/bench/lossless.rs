@@ -19,7 +19,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
     let columns =
         ["backend", "device", "profile", "picture", "size", "bytes", "ratio", "joining", "encode_ms", "decode_ms"];
     let mut table = Table::new(&columns);
-    table.note("wall time from a picture in host memory to its code in host memory, and back".to_owned());
+    table.note("wall time from a picture in host memory to its code in host memory, and back");
     for subject in Subject::all(args)? {
         let params = pcwt::stream_params(&subject.info, transform)?;
         let picture = subject.info.picture(&subject.data)?;
@@ -52,8 +52,7 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
         values: &["encode_ms", "decode_ms"],
         by: &["profile", "joining"],
         quantity: "time of a picture, ms",
-        logarithmic: true,
-        dashed: |_| None,
+        ..Axes::TIMES
     });
     Ok(table)
 }

@@ -2,17 +2,10 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
-#[cfg(feature = "opencl")]
-use anyhow::ensure;
-use kernels::{Decoder, Encoder, TransformParams};
-use picture::frame::{Chroma, FrameSize};
-use picture::params::StreamParams;
+use kernels::TransformParams;
 
 pub(crate) use run::run;
 
-use crate::args::{ComputeArgs, TransformArgs};
-use crate::options;
 use samples::{Limit, medians};
 use subject::Subject;
 use table::{Axes, Table};
@@ -40,11 +33,6 @@ pub(crate) mod table;
 #[cfg(feature = "opencl")]
 mod transfer;
 
-/// Returns the transform asked for, of a picture of this size and these planes.
-fn transform_params(args: &TransformArgs, size: FrameSize, chroma: Chroma) -> Result<TransformParams> {
-    Ok(options::transform(args)?.params(size, chroma))
-}
-
 /// Returns the transform's description, for the title of a plot.
 fn describe(params: &TransformParams) -> String {
     let boundary = format!("{:?}", params.boundary).to_lowercase();
@@ -53,19 +41,11 @@ fn describe(params: &TransformParams) -> String {
 
 /// Refuses a back end that has no device memory and no queues.
 #[cfg(feature = "opencl")]
-fn require_opencl(kind: &str, compute: &ComputeArgs) -> Result<()> {
+fn require_opencl(kind: &str, compute: &crate::args::ComputeArgs) -> anyhow::Result<()> {
     use kernels::BackendChoice;
     let possible = matches!(compute.backend, BackendChoice::Auto | BackendChoice::Opencl);
-    ensure!(possible, "bench {kind} measures an OpenCL device: use --backend opencl");
+    anyhow::ensure!(possible, "bench {kind} measures an OpenCL device: use --backend opencl");
     Ok(())
-}
-
-fn open_encoder(params: &StreamParams, compute: &ComputeArgs) -> Result<Box<dyn Encoder>> {
-    Ok(kernels::open_encoder(params, compute.backend, compute.device.as_deref())?)
-}
-
-fn open_decoder(params: &StreamParams, compute: &ComputeArgs) -> Result<Box<dyn Decoder>> {
-    Ok(kernels::open_decoder(params, compute.backend, compute.device.as_deref())?)
 }
 
 /// Milliseconds as text.

@@ -44,17 +44,13 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         "frames_s",
         "wall_ratio",
     ]);
-    table.note("htod, calc, dtoh: time in which at least one such command ran, by the device's clock".to_owned());
-    table.note(
-        "wall: a frame's time by the host's clock, commands not timed; ratio: to the flow's first row".to_owned(),
-    );
+    table.note("htod, calc, dtoh: time in which at least one such command ran, by the device's clock");
+    table.note("wall: a frame's time by the host's clock, commands not timed; ratio: to the flow's first row");
     table.plot(Axes {
         title: "One after another and side by side".to_owned(),
         values: &["wall_ms"],
         by: &["flow", "order"],
-        quantity: "time of a frame, ms",
-        logarithmic: true,
-        dashed: |_| None,
+        ..Axes::TIMES
     });
     for size in sizes(&args.sizes, "1920x1080")? {
         let mut first: Option<(&str, Duration)> = None;

@@ -37,10 +37,9 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         "bit_per_pixel",
     ]);
     table.note(format!("the picture moves by {} samples across and {} down", 2 * MOVED[0], 2 * MOVED[1]));
-    table.note("vectors are looked for on the processor, for every backend".to_owned());
+    table.note("vectors are looked for on the processor, for every backend");
     table.note(
-        "vectors_to_bytes_ms: from the vectors to the bytes of the whole frame; encode_ms: all, with the next state"
-            .to_owned(),
+        "vectors_to_bytes_ms: from the vectors to the bytes of the whole frame; encode_ms: all, with the next state",
     );
     let bpp = options::bits_per_pixel(args.bpp)?;
     for subject in Subject::all(args)? {
@@ -87,9 +86,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
                 title: "Predicted frames, stage by stage".to_owned(),
                 values: &["motion_ms", "vectors_to_bytes_ms", "encode_ms", "decode_ms", "inverse_ms"],
                 by: &["effort"],
-                quantity: "time of a frame, ms",
-                logarithmic: true,
-                dashed: |_| None,
+                ..Axes::TIMES
             });
             let mut row = vec![
                 encoder.backend().kind.to_string(),

@@ -1,19 +1,12 @@
 //! A synthetic picture with smooth areas, edges, every frequency and noise.
 
-use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{BitDepth, FrameSize, PixelFormat};
 
 use crate::io::PictureInfo;
 
 /// Returns the description of [`i420`]'s pictures.
 pub(crate) fn info(size: FrameSize) -> PictureInfo {
-    PictureInfo {
-        siting: picture::y4m::Siting::Centre,
-        size,
-        format: PixelFormat::I420,
-        depth: BitDepth::Eight,
-        colour: ColourSpace::BT709_LIMITED,
-        frame_rate: FrameRate::USUAL,
-    }
+    PictureInfo::usual(PixelFormat::I420, BitDepth::Eight, size)
 }
 
 /// Returns a 4:2:0 picture: gradients, a zone plate, a disc and noise like a camera's.

@@ -9,12 +9,13 @@ use kernels::{BackendInfo, OpenError, TransformParams};
 use picture::frame::Chroma;
 use picture::params::Levels;
 
-use super::dwt::{element_bytes, values_moved};
+use super::dwt::values_moved;
 use super::rounds::{copy_rate, rounds};
 use super::samples::Samples;
 use super::sizes::sizes;
-use super::{Axes, Limit, Table, describe, gb_s, scene, transform_params, us};
+use super::{Axes, Limit, Table, describe, gb_s, scene, us};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
+use crate::options;
 
 /// Name of the device's copy among the schemes.
 const COPY: &str = "device copy";
@@ -35,15 +36,12 @@ pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &Compute
         "inverse_share",
         "runs",
     ]);
-    table.note(
-        "one level of one plane; medians, by the device's clock; all samples read and all coefficients written"
-            .to_owned(),
-    );
+    table.note("one level of one plane; medians, by the device's clock; all samples read and all coefficients written");
     table.note(format!("share: of what `{COPY}` reads and writes"));
     for size in sizes(&args.sizes, "square")? {
-        let given = transform_params(transform, size, Chroma::Grey)?;
+        let given = options::transform(transform)?.params(size, Chroma::Grey);
         let params = TransformParams { levels: transform.levels.unwrap_or(Levels::AtMost(1)), ..given };
-        let bytes = params.pyramids().iter().map(values_moved).sum::<usize>() * element_bytes(params.element);
+        let bytes = params.pyramids().iter().map(values_moved).sum::<usize>() * params.element.bytes();
         let mut copied = None;
         for (scheme, name) in Scheme::NAMES {
             if params.scheme.is_some_and(|only| only != scheme) {

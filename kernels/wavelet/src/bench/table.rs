@@ -30,6 +30,18 @@ pub(crate) struct Axes {
     pub(crate) dashed: fn(&str) -> Option<String>,
 }
 
+impl Axes {
+    /// Times of a frame, on a logarithmic axis.
+    pub(crate) const TIMES: Self = Self {
+        title: String::new(),
+        values: &[],
+        by: &[],
+        quantity: "time of a frame, ms",
+        logarithmic: true,
+        dashed: |_| None,
+    };
+}
+
 impl Table {
     /// Creates a table without rows.
     pub(crate) fn new(heads: &[&'static str]) -> Self {
@@ -37,7 +49,8 @@ impl Table {
     }
 
     /// Adds a line above the table, once.
-    pub(crate) fn note(&mut self, note: String) {
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -161,7 +174,7 @@ mod tests {
     #[test]
     fn columns_line_up_and_cells_are_quoted() {
         let mut table = Table::new(&["device", "ms"]);
-        table.note("n|o".to_owned());
+        table.note("n|o");
         table.push(row(&["a, \"b\"", "1.5"]));
         table.push(row(&["c|d*", "12.25"]));
         assert_eq!(table.text(), "n|o\ndevice     ms\na, \"b\"    1.5\nc|d*    12.25\n");
@@ -176,7 +189,7 @@ mod tests {
     fn tables_can_follow_one_another() {
         let table = |cell| {
             let mut table = Table::new(&["a"]);
-            table.note("n".to_owned());
+            table.note("n");
             table.push(row(&[cell]));
             table
         };

@@ -12,7 +12,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     require_opencl("transfer", compute)?;
     let mut table =
         Table::new(&["device", "size", "bytes", "upload_us", "download_us", "upload_gb_s", "download_gb_s"]);
-    table.note("one 4:2:0 frame from and to pinned memory, wall time from the call to the end of the copy".to_owned());
+    table.note("one 4:2:0 frame from and to pinned memory, wall time from the call to the end of the copy");
     for size in sizes(&args.sizes, "1920x1080")? {
         let bytes = PixelFormat::I420.bytes(size);
         let mut transfer = OpenClTransfer::open(compute.device.as_deref(), bytes)?;
@@ -23,10 +23,9 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         table.plot(Axes {
             title: format!("Copies between pinned host memory and the device: {}", transfer.device()),
             values: &["upload_gb_s", "download_gb_s"],
-            by: &[],
             quantity: "throughput, GB/s",
             logarithmic: false,
-            dashed: |_| None,
+            ..Axes::TIMES
         });
         table.push(vec![
             transfer.device().to_owned(),

@@ -11,6 +11,8 @@ use picture::container::ContainerWriter;
 use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat};
 use picture::y4m::Siting;
 
+use crate::progress::count;
+
 pub(crate) mod npy;
 mod pictures;
 pub(crate) mod rgb;
@@ -33,6 +35,12 @@ pub(crate) struct PictureInfo {
 }
 
 impl PictureInfo {
+    /// Returns those of pictures of which nothing else is known.
+    pub(crate) fn usual(format: PixelFormat, depth: BitDepth, size: FrameSize) -> Self {
+        let (siting, colour, frame_rate) = (Siting::Centre, ColourSpace::BT709_LIMITED, FrameRate::USUAL);
+        Self { size, format, depth, siting, colour, frame_rate }
+    }
+
     /// Returns a picture of the file.
     pub(crate) fn picture<'a>(&self, data: &'a [u8]) -> Result<PictureRef<'a>, PictureError> {
         PictureRef::with_depth(self.format, self.depth, self.size, data)
@@ -127,7 +135,11 @@ impl Drop for Output {
     }
 }
 
-/// Ends a file of at least so many pictures and keeps it; returns its length in bytes.
-pub(crate) fn finish(file: ContainerWriter<Output>, pictures: u32) -> Result<u64> {
-    file.finish(pictures)?.finish()
+/// Ends the file `output` of at least so many pictures of `size` and keeps it; returns what is in it, and how many bits a
+/// pixel takes.
+pub(crate) fn finish(file: ContainerWriter<Output>, pictures: u32, size: FrameSize, output: &Path) -> Result<String> {
+    let ended = file.finish(pictures).map_err(anyhow::Error::from).and_then(Output::finish);
+    let total = ended.with_context(|| format!("{} cannot be written", output.display()))?;
+    let bits_per_pixel = total as f64 * 8.0 / (f64::from(pictures) * size.pixels() as f64);
+    Ok(format!("{} of {size}, {total} bytes, {bits_per_pixel:.4} bit per pixel", count(pictures.into())))
 }

@@ -1,16 +1,11 @@
 //! Files of pictures of any kind, read and written.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use super::{Kind, PictureInfo, still, y4m};
-
-fn warn(sentence: std::fmt::Arguments<'_>) {
-    // Nobody may be reading, which is no failure of ours.
-    let _ = writeln!(std::io::stderr(), "wavelet: {sentence}");
-}
+use crate::progress::say;
 
 /// Kinds that hold pictures.
 pub(crate) const PICTURES: [Kind; 4] = [Kind::Png, Kind::Ppm, Kind::Pgm, Kind::Y4m];
@@ -48,7 +43,7 @@ impl Reader {
         let name = path.display();
         if let Self::Still(still) = self {
             if still.is_rounded {
-                warn(format_args!("{name} has samples of more than 8 bits, of which 8 are used"));
+                say(format_args!("{name} has samples of more than 8 bits, of which 8 are used"));
             }
             self.warn_of_transparency(path);
         }
@@ -57,7 +52,7 @@ impl Reader {
     /// Says on standard error that the file, which lies at `path`, is transparent, if it is.
     pub(crate) fn warn_of_transparency(&self, path: &Path) {
         if matches!(self, Self::Still(still) if still.is_transparent) {
-            warn(format_args!("{} is transparent in places: that is left out", path.display()));
+            say(format_args!("{} is transparent in places: that is left out", path.display()));
         }
     }
 

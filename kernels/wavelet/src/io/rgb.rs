@@ -58,7 +58,7 @@ fn converter(colour: ColourSpace) -> impl Fn([f32; 3]) -> [u8; 3] {
 
 #[cfg(test)]
 mod tests {
-    use picture::frame::{BitDepth, FrameRate, FrameSize};
+    use picture::frame::{BitDepth, FrameSize};
 
     use super::*;
 
@@ -77,14 +77,7 @@ mod tests {
 
     #[test]
     fn odd_sizes_find_their_chroma() {
-        let info = PictureInfo {
-            size: FrameSize::new(3, 1).unwrap(),
-            format: PixelFormat::I420,
-            depth: BitDepth::Eight,
-            siting: picture::y4m::Siting::Centre,
-            colour: ColourSpace::BT709_LIMITED,
-            frame_rate: FrameRate::USUAL,
-        };
+        let info = PictureInfo::usual(PixelFormat::I420, BitDepth::Eight, FrameSize::new(3, 1).unwrap());
         let rgb = from_planar(&info, &[126, 126, 126, 128, 240, 128, 128]);
         assert_eq!(rgb[..6], [128; 6]);
         assert_eq!((rgb[6], rgb[8]), (128, 255));

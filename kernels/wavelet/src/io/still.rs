@@ -8,8 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use image::codecs::png::PngEncoder;
 use image::codecs::pnm::{PnmDecoder, PnmEncoder, PnmSubtype, SampleEncoding};
 use image::{ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, Limits};
-use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::y4m::Siting;
+use picture::frame::{BitDepth, FrameSize, PixelFormat};
 
 use super::{Kind, PictureInfo, rgb};
 
@@ -52,12 +51,8 @@ pub(crate) fn read(path: &Path) -> Result<Still> {
         false => (PixelFormat::Grey8, picture.into_luma8().into_raw()),
         true => (PixelFormat::Rgb8, picture.into_rgb8().into_raw()),
     };
-    Ok(Still { info: info(format, BitDepth::Eight, size), data: Some(data), is_rounded, is_transparent })
-}
-
-fn info(format: PixelFormat, depth: BitDepth, size: FrameSize) -> PictureInfo {
-    let (siting, colour, frame_rate) = (Siting::Centre, ColourSpace::BT709_LIMITED, FrameRate::USUAL);
-    PictureInfo { size, format, depth, siting, colour, frame_rate }
+    let info = PictureInfo::usual(format, BitDepth::Eight, size);
+    Ok(Still { info, data: Some(data), is_rounded, is_transparent })
 }
 
 /// Reads the PPM or PGM at `path` if its samples have 10 bits. As they are: the decoder would scale them to 16.
@@ -82,7 +77,8 @@ fn read_deep(path: &Path) -> Result<Option<Still>> {
     samples.by_ref().take(bytes as u64).read_to_end(&mut data).with_context(cannot)?;
     ensure!(data.len() == bytes, "{name} ends in the middle of the picture");
     data.as_chunks_mut::<2>().0.iter_mut().for_each(|sample| sample.reverse());
-    Ok(Some(Still { info: info(format, depth, size), data: Some(data), is_rounded: false, is_transparent: false }))
+    let info = PictureInfo::usual(format, depth, size);
+    Ok(Some(Still { info, data: Some(data), is_rounded: false, is_transparent: false }))
 }
 
 /// Returns an error unless a picture of `info` can become a file of `kind`.

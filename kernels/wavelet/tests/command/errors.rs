@@ -8,24 +8,21 @@ use crate::support::{Folder, golden, ppm, succeed, wavelet, y4m};
 /// Checks that the command fails with `code` and one line that has all of `words`.
 #[track_caller]
 pub(crate) fn fail(arguments: &[&str], code: i32, words: &[&str]) {
-    let output = wavelet(arguments);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "wavelet {}: {stderr}", arguments.join(" "));
-    assert_eq!((stderr.lines().count(), output.stdout.len()), (1, 0), "{stderr}");
-    for word in words {
-        assert!(stderr.contains(word), "`{word}` is not in: {stderr}");
-    }
+    let (stderr, stdout) = fail_in_lines(arguments, code, words);
+    assert_eq!((stderr.lines().count(), stdout.len()), (1, 0), "{stderr}");
 }
 
-/// Runs the command, which must exit with `code` and say all `words`, in any number of lines.
+/// Runs the command, which must exit with `code` and say all `words`, in any number of lines; returns what it wrote to
+/// standard error and to standard output.
 #[track_caller]
-pub(crate) fn fail_in_lines(arguments: &[&str], code: i32, words: &[&str]) {
+pub(crate) fn fail_in_lines(arguments: &[&str], code: i32, words: &[&str]) -> (String, Vec<u8>) {
     let output = wavelet(arguments);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "wavelet {}: {stderr}", arguments.join(" "));
     for word in words {
         assert!(stderr.contains(word), "wavelet {}: `{word}` is not in: {stderr}", arguments.join(" "));
     }
+    (stderr, output.stdout)
 }
 
 /// `encode` of a file of these bytes must fail and leave no output.

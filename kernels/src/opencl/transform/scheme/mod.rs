@@ -18,10 +18,9 @@ use self::emit::{Function, Margin};
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::{params, source};
 use crate::OpenError;
-use crate::opencl::device::Device;
-use crate::opencl::device::Result;
 use crate::opencl::device::header::Header;
 use crate::opencl::device::kernel::{NamedArg, Program, kernel};
+use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::address::Direction;
 use crate::wavelet::{Element, Scheme, Wavelet};
 
@@ -90,18 +89,9 @@ impl Tiles {
 
     fn merge<T>(&self, program: &Program, level: &Level<'_, T>, to: &[NamedArg<'_>]) -> Result<Launch> {
         let size = &level.size;
-        let from = [
-            ("low", level.coarse.buffer.arg()),
-            ("low_pitch", level.coarse.pitch.into()),
-            ("low_w", size.low_w.into()),
-            ("low_h", size.low_h.into()),
-            ("bands", level.bands.buffer.arg()),
-            ("band_pitch", level.bands.pitch.into()),
-            ("half_side", size.half_side.into()),
-            ("w", size.w.into()),
-            ("h", size.h.into()),
-        ];
-        let args = [&from, to, &[("out_w", size.in_w.into()), ("out_h", size.in_h.into())]].concat();
+        let (extent, out) =
+            ([("w", size.w.into()), ("h", size.h.into())], [("out_w", size.in_w.into()), ("out_h", size.in_h.into())]);
+        let args = [&level.coefficient_args()[..], &extent, to, &out].concat();
         let groups = self.groups(self.inverse, size.in_w.div_ceil(2), size.in_h.div_ceil(2));
         Ok(Launch::new(kernel(program, "scheme_inverse", &args)?, groups, self.tile))
     }
@@ -115,13 +105,12 @@ fn build(device: &Device, header: &Header, samples: &Header, functions: &str) ->
 /// Returns the device's tile, halved in height until its work-items and its local memory are there.
 fn fitting(device: &Device, element: Element, forward: &Function, inverse: &Function) -> [usize; 2] {
     let (items, bytes) = (device.max_group_size, device.local_memory_bytes());
-    let value_bytes = if element == Element::F64 { 8 } else { 4 };
     let slots = forward.slots.max(inverse.slots);
     let reach = forward.reach.max(inverse.reach);
     let [tile_w, mut tile_h] = device.tuning.tile;
     let fits = |tile_h: usize| {
         let cells = slots * (tile_w * tile_h + 2 * margin(tile_w, forward, inverse));
-        tile_w * tile_h <= items && cells * value_bytes <= bytes
+        tile_w * tile_h <= items && cells * element.bytes() <= bytes
     };
     while !fits(tile_h) && tile_h / 2 > reach.up + reach.down {
         tile_h /= 2;
