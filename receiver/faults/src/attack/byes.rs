@@ -58,16 +58,12 @@ fn to_a_listener(
 /// Says goodbye to a listening receiver, to a listening sender, and to a sender that dials.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let mut all = Outcome::default();
-    let address = testbed.free_address()?;
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     receiver.begin();
     let held = to_a_listener(testbed, &mut receiver, "receiver", StreamEnd::Sender, address);
     add(&mut all, "listening receiver", held, &mut receiver)?;
 
-    let address = testbed.free_address()?;
-    let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
-    testbed.wait_until_bound(address, &mut sender)?;
+    let (address, mut sender) = testbed.listening_sender()?;
     sender.begin();
     let held = to_a_listener(testbed, &mut sender, "sender", StreamEnd::Receiver, address);
     add(&mut all, "listening sender", held, &mut sender)?;
@@ -75,7 +71,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
 
     let mut calls = 0;
     let held = listen(testbed, "receiver", "sender", async |endpoint, address| {
-        let mut sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+        let mut sender = testbed.calling_sender(address)?;
         let mut reasons = goodbyes().into_iter().cycle();
         let first = tokio::time::timeout(PATIENCE, HostileLine::accept(endpoint, StreamEnd::Receiver))
             .await

@@ -35,27 +35,23 @@ const STRANGERS: u8 = 16;
 
 /// Begins handshakes at a receiver that do not go on.
 pub(super) fn begun(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    idle(testbed, address, |_| flood::start(Flood::Initials, address, HANDSHAKES, SPAN), Flooding::note)
+    idle(testbed, |address| flood::start(Flood::Initials, address, HANDSHAKES, SPAN), Flooding::note)
 }
 
 /// Lets strangers call a receiver without a pause, from addresses that are their own.
 pub(super) fn strangers(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    idle(testbed, address, |testbed| Strangers::start(testbed, address), Strangers::end)
+    idle(testbed, |address| Strangers::start(testbed, address), Strangers::end)
 }
 
 /// Starts a receiver and the flood, lets the peer say Hello, then its sender call; `end` says how much came.
 fn idle<F>(
     testbed: &Testbed,
-    address: SocketAddr,
-    begin: impl FnOnce(&Testbed) -> Result<F>,
+    begin: impl FnOnce(SocketAddr) -> Result<F>,
     end: impl FnOnce(F) -> String,
 ) -> Result<Outcome> {
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     receiver.begin();
-    let (began, flooding) = (Instant::now(), begin(testbed)?);
+    let (began, flooding) = (Instant::now(), begin(address)?);
     receiver.watch(BEFORE);
     let called = Instant::now();
     let answered = call(testbed, "sender", "receiver", async |endpoint| {
@@ -72,7 +68,7 @@ fn idle<F>(
     // The picture's own memory is not the flood's.
     let mut outcome = receiver.outcome()?;
     let called = Instant::now();
-    let _sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+    let _sender = testbed.calling_sender(address)?;
     testbed.wait_for_pictures(&mut receiver, 1)?;
     let picture = called.elapsed();
     receiver.watch(SPAN.saturating_sub(began.elapsed()));
@@ -85,9 +81,7 @@ fn idle<F>(
 
 /// Floods a sender in a call in each way; its receiver asks for the time again and again.
 pub(super) fn in_call(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
-    testbed.wait_until_bound(address, &mut sender)?;
+    let (address, mut sender) = testbed.listening_sender()?;
     let mut notes = Vec::new();
     let mut outcome = call(testbed, "receiver", "sender", async |endpoint| {
         let mut line = HostileLine::open(endpoint, address, StreamEnd::Receiver).await?;

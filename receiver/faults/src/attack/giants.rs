@@ -86,9 +86,7 @@ async fn send(line: &HostileLine, datagrams: impl Iterator<Item = Vec<u8>>, vict
 /// Offers a picture of one row whose square is the largest there is; then, if it is taken, a frame in each of many
 /// small datagrams.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     receiver.begin();
     let mut taken = Vec::new();
     call(testbed, "sender", "receiver", async |endpoint| {
@@ -114,9 +112,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
 
 /// Sends, at a frame a minute, the first parts of all blocks of three large frames.
 pub(super) fn hoard(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     let refused = call(testbed, "sender", "receiver", async |endpoint| {
         let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
         receiver.begin();

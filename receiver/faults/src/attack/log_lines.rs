@@ -17,9 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Knocks with a key that is not listed, again and again; then a peer says goodbye with a line of a log.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     receiver.begin();
     call(testbed, "stranger", "receiver", async |endpoint| {
         for _ in 0..STRANGERS {

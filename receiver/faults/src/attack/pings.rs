@@ -17,9 +17,7 @@ const GROWTH_MAX: f64 = 16.0;
 
 /// Pings a listening sender as fast as it takes them and reads nothing.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
-    testbed.wait_until_bound(address, &mut sender)?;
+    let (address, mut sender) = testbed.listening_sender()?;
     sender.begin();
     let mut pings = Vec::new();
     for id in 0..1_000 {
