@@ -7,6 +7,7 @@
 pub mod apart;
 pub mod cli;
 pub mod clock;
+pub mod commands;
 pub mod control;
 pub mod devices;
 pub mod doctor;
