@@ -188,7 +188,7 @@ impl Sending {
     /// Returns the options of this link's loop.
     pub(crate) fn options(&self, config: &SenderConfig, protocol: Protocol) -> Result<LinkOptions, Failure> {
         let options = LinkOptions::of(&config.shared, protocol, self.rate.clone(), self.frame_bytes)?;
-        Ok(LinkOptions { controller: config.controller, ..options })
+        Ok(options.with_controller(config.controller))
     }
 }
 
