@@ -26,6 +26,7 @@ pub mod signals;
 pub mod slot;
 pub mod stats;
 pub mod tls;
+mod wait;
 
 pub use doctor::speed;
 pub use log::{limit, outlet, quoted};

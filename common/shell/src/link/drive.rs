@@ -25,6 +25,7 @@ use crate::limited;
 use crate::quic::{CloseCode, Connection, Endpoint, Input, QuicError};
 use crate::reach::Learning;
 use crate::signals::Requests;
+use crate::wait;
 
 /// Time that a goodbye may take.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -141,9 +142,11 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             biased;
             () = requests.next() => LinkEvent::Stop,
             Some(connection) = connections.recv() => LinkEvent::Connection(connection),
-            () = wait(deadline) => LinkEvent::Timeout,
+            () = wait::until(deadline) => LinkEvent::Timeout,
             () = waker.0.notified() => LinkEvent::Wake,
-            input = next_input(&mut active, &mut buffer) => input.map_or_else(LinkEvent::Lost, LinkEvent::Input),
+            input = wait::of(active.as_mut().map(|active| active.connection.next(&mut buffer, &active.pending))) => {
+                input.map_or_else(LinkEvent::Lost, LinkEvent::Input)
+            }
             _ = ticks.tick() => LinkEvent::Tick,
         };
         let now = clock::now();
@@ -331,19 +334,5 @@ impl Active {
             control::encode(&ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, speaker, &mut self.pending);
         }
         self.finish(CloseCode::Replaced, "replaced by a newer connection").await;
-    }
-}
-
-async fn next_input(active: &mut Option<Active>, buffer: &mut [u8]) -> Result<Input, QuicError> {
-    match active {
-        Some(active) => active.connection.next(buffer, &active.pending).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn wait(deadline: Option<Timestamp>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(clock::to_tokio(deadline)).await,
-        None => std::future::pending().await,
     }
 }
