@@ -29,7 +29,7 @@ use crate::quic::EndpointOptions;
 use crate::reach::Learning;
 use crate::tls::Protocol;
 
-pub use self::both::{BothWays, HangUp};
+pub use self::both::{BothWays, HangUp, Onlooker};
 pub(crate) use self::dial::ADDRESSES_MAX;
 pub use self::drive::run;
 pub use self::live_rate::LiveRate;
