@@ -104,8 +104,7 @@ fn two_empty_homes_are_introduced_and_call_and_come_back_after_a_kill() {
     until("the new address in her file", || learned().then_some(()));
     Daemon::start("sender", robert.sender().args(["call", "ana"])).wait().check(2, &["called \"ana\"", "only: clara"]);
     for calling in [robert_calls, clara_calls] {
-        calling.terminate();
-        calling.wait().check(0, &[]);
+        calling.stop();
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::{Daemon, Pair, receiver, sender, until};
+use crate::support::{Daemon, PATTERN, Pair, receiver, sender, until};
 
 /// A user who is not the one of the tests.
 const OTHER: u32 = 65534;
@@ -37,7 +37,7 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
     let receiving = Daemon::start("receiver", &mut receiving);
     let mut sending = pair.sender();
     sending.env_remove("XDG_RUNTIME_DIR");
-    sending.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
+    sending.args(["--source", PATTERN, "--rate", "4M", "--backend", "cpu"]);
     let sending = Daemon::start("sender", &mut sending);
     sending.says(&["streaming"]);
 
@@ -63,10 +63,7 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
         another_user_is_refused(&pair, &socket);
     }
-    for daemon in [sending, receiving] {
-        daemon.terminate();
-        daemon.wait().check(0, &[]);
-    }
+    [sending, receiving].into_iter().for_each(Daemon::stop);
     assert!(!socket.exists(), "it goes with the program");
     let nobody = set(&mut sender(), &pair, "sender.pem", "rate=1M");
     assert_eq!(nobody.status.code(), Some(2));
@@ -86,7 +83,7 @@ fn the_size_is_set_during_the_call_which_goes_on() {
         if prediction == "off" {
             sending.arg("--record").arg(&kept);
         }
-        sending.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
+        sending.args(["--source", PATTERN, "--rate", "4M", "--backend", "cpu"]);
         let sending = Daemon::start("sender", &mut sending);
         receiving.says(&["decoder ready: 320x180 at 30"]);
         let shown = || {
@@ -141,7 +138,7 @@ fn effects_are_set_during_the_call_and_seen_at_the_other_end() {
     fs::write(&config, "[effects]\ndetail = 1.5\n").unwrap();
     let mut sending = pair.sender();
     sending.env_remove("XDG_RUNTIME_DIR").arg("--config").arg(config);
-    sending.args(["--source", "pattern:size=320x180:fps=30", "--rate", "8M", "--backend", "cpu"]);
+    sending.args(["--source", PATTERN, "--rate", "8M", "--backend", "cpu"]);
     let sending = Daemon::start("sender", &mut sending);
     sending.says(&["effects: detail 1.5"]);
     let stage = || {
@@ -174,10 +171,7 @@ fn effects_are_set_during_the_call_and_seen_at_the_other_end() {
     }
     sending.says(&["effects: off"]);
     until("the sharp picture", || sharpness(&shown).filter(|&again| again > 0.8 * sharp));
-    for daemon in [sending, receiving] {
-        daemon.terminate();
-        daemon.wait().check(0, &[]);
-    }
+    [sending, receiving].into_iter().for_each(Daemon::stop);
 }
 
 fn another_user_is_refused(pair: &Pair, socket: &Path) {

@@ -4,14 +4,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Daemon, Pair, pattern_numbers, until};
+use crate::support::{Daemon, PATTERN, Pair, pattern_numbers, until};
 
 /// Number of pictures, more than are under way when a sender ends.
 const MORE: u64 = 60;
 
 fn sender(pair: &Pair, mode: &str) -> Command {
     let mut command = pair.sender_that([mode, &pair.address]);
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "6M", "--backend", "cpu"]);
+    command.args(["--source", PATTERN, "--rate", "6M", "--backend", "cpu"]);
     command
 }
 
@@ -42,8 +42,7 @@ fn comes_back(modes: [&str; 2], end: impl FnOnce(Daemon)) {
     let second = Daemon::start("sender", &mut sender(&pair, modes[1]));
     until("pictures of the second sender", || (shown(&pair) > before + MORE).then_some(()));
     for daemon in [second, receiving] {
-        daemon.terminate();
-        daemon.wait().check(0, &[]);
+        daemon.stop();
     }
     let numbers = pattern_numbers(&output);
     let begins: Vec<_> = (1..numbers.len()).filter(|&at| numbers[at] < numbers[at - 1]).collect();
@@ -55,8 +54,7 @@ fn comes_back(modes: [&str; 2], end: impl FnOnce(Daemon)) {
 #[test]
 fn after_a_signal() {
     comes_back(["--listen", "--to"], |sender| {
-        sender.terminate();
-        sender.wait().check(0, &[]);
+        sender.stop();
     });
 }
 

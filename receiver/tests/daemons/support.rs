@@ -14,6 +14,8 @@ use picture::y4m::{Y4mHeader, Y4mReader};
 use serde_json::Value;
 use shell::identity::Identity;
 
+/// A small test pattern.
+pub(crate) const PATTERN: &str = "pattern:size=320x180:fps=30";
 /// Longest a daemon may take; only a hang takes as long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -186,8 +188,14 @@ impl Daemon {
 
     /// Asks the daemon to stop, as systemd does.
     pub(crate) fn terminate(&self) {
-        let status = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(status.success());
+        self.signal("TERM");
+    }
+
+    /// Asks the daemon to stop, and checks that it ends well.
+    #[track_caller]
+    pub(crate) fn stop(self) {
+        self.terminate();
+        self.wait().check(0, &[]);
     }
 
     /// Tells the daemon that its terminal has closed.
@@ -336,7 +344,12 @@ impl Pair {
         self.sender_that(["--to", &self.address])
     }
 
-    /// Returns the same, but it dials or listens as `mode`, a flag and its value, says.
+    /// Starts a sender of this source.
+    pub(crate) fn stream(&self, source: &str) -> Daemon {
+        Daemon::start("sender", self.sender().args(["--source", source, "--rate", "4M", "--backend", "cpu"]))
+    }
+
+    /// Returns the sender's command, but it dials or listens as `mode`, a flag and its value, says.
     pub(crate) fn sender_that(&self, mode: [&str; 2]) -> Command {
         let mut command = sender();
         command
