@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
 
 use super::caller::{call, listen};
@@ -23,8 +22,8 @@ fn goodbyes() -> [ByeReason; 3] {
 }
 
 /// Says Hello, hears the other's and says goodbye.
-async fn part(line: &mut HostileLine, own: StreamEnd, reason: ByeReason) -> Result<()> {
-    line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
+async fn part(line: &mut HostileLine, reason: ByeReason) -> Result<()> {
+    line.greet().await?;
     line.hear().await?;
     line.say(&ControlMessage::Bye { reason }).await?;
     let _ = tokio::time::timeout(Duration::from_millis(300), line.verdict()).await;
@@ -45,11 +44,11 @@ fn to_a_listener(
         for reason in goodbyes() {
             let line = tokio::time::timeout(PATIENCE, HostileLine::open(endpoint, address, own)).await;
             let mut line = line.context("no answer")?.context("after another goodbye")?;
-            part(&mut line, own, reason).await?;
+            part(&mut line, reason).await?;
             victim.look();
         }
         let mut line = HostileLine::open(endpoint, address, own).await.context("after all goodbyes")?;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
+        line.greet().await?;
         line.hear().await.context("after all goodbyes")?;
         Ok(())
     })
@@ -82,7 +81,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
             loop {
                 if let (Some(line), Some(reason)) = (&mut line, reasons.next()) {
                     calls += 1;
-                    let _ = part(line, StreamEnd::Receiver, reason).await;
+                    let _ = part(line, reason).await;
                 }
                 line = HostileLine::accept(endpoint, StreamEnd::Receiver).await.ok();
             }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use common::units::Timestamp;
-use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, StreamEnd};
 use tokio::task::JoinSet;
 
@@ -58,7 +57,7 @@ fn idle<F>(
         let hello = async {
             loop {
                 let Ok(mut line) = HostileLine::open(endpoint, address, StreamEnd::Sender).await else { continue };
-                line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
+                line.greet().await?;
                 return line.hear().await;
             }
         };
@@ -85,7 +84,7 @@ pub(super) fn in_call(testbed: &Testbed) -> Result<Outcome> {
     let mut notes = Vec::new();
     let mut outcome = call(testbed, "receiver", "sender", async |endpoint| {
         let mut line = HostileLine::open(endpoint, address, StreamEnd::Receiver).await?;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }).await?;
+        line.greet().await?;
         while !matches!(line.hear().await?, ControlMessage::Welcome { .. }) {}
         line.say(&ControlMessage::Ready).await?;
         line.connection.read_datagram().await.context("no video")?;

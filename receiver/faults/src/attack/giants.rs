@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use common::units::{FrameId, SequenceNumber, Timestamp};
-use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
 use common::wire::media::{Content, MediaHeader};
 use picture::coded::{FrameHeader, StepIndex};
@@ -56,7 +55,7 @@ fn datagram(sequence: u32, frame: u32, block: u32, total: u16) -> Vec<u8> {
 
 /// Offers the stream: why the receiver does not take it, if so.
 pub(super) async fn offer(line: &mut HostileLine, params: StreamParams, victim: &mut Victim) -> Result<Option<String>> {
-    line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
+    line.greet().await?;
     line.say(&ControlMessage::Welcome { params, start_frame: FrameId(0) }).await?;
     loop {
         victim.look();

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, StreamEnd};
+use common::wire::control::StreamEnd;
 
 use super::caller::call;
 use super::{Outcome, Testbed};
@@ -37,7 +36,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
                 opened => break opened?,
             }
         };
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
+        line.greet().await?;
         line.hear().await?;
         line.connection.close(7u32.into(), format!("goodbye\n{FORGED}").as_bytes());
         endpoint.wait_idle().await;
