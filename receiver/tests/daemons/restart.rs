@@ -2,8 +2,6 @@
 
 use std::process::Command;
 
-use serde_json::Value;
-
 use crate::support::{Daemon, PATTERN, Pair, pattern_numbers, until};
 
 /// Number of pictures, more than are under way when a sender ends.
@@ -15,12 +13,9 @@ fn sender(pair: &Pair, mode: &str) -> Command {
     command
 }
 
-/// Returns pictures shown so far, by the last whole line of the running receiver's statistics.
+/// Returns pictures shown so far, by the running receiver's statistics.
 fn shown(pair: &Pair) -> u64 {
-    let text = std::fs::read_to_string(pair.folder.join("receiver.jsonl")).unwrap_or_default();
-    let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
-    let last: Option<Value> = whole.lines().last().map(|line| serde_json::from_str(line).unwrap());
-    last.and_then(|line| line["frames_shown"].as_u64()).unwrap_or(0)
+    pair.folder.last_stats("receiver.jsonl")["frames_shown"].as_u64().unwrap_or(0)
 }
 
 /// Ends a first sender with `end` while its pictures are shown, then starts a second one. `modes`: who dials

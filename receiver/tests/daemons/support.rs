@@ -89,6 +89,13 @@ impl Folder {
         assert!(last["final"] == true && others.iter().all(|line| line["final"] == false), "{lines:?}");
         lines
     }
+
+    /// Returns the last line of a statistics file that is being written, null where there is none. A line that is not
+    /// whole is none yet.
+    pub(crate) fn last_stats(&self, name: &str) -> Value {
+        let text = std::fs::read_to_string(self.join(name)).unwrap_or_default();
+        text.lines().rev().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_default()
+    }
 }
 
 impl Drop for Folder {
