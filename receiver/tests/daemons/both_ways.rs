@@ -143,9 +143,7 @@ fn a_call_begins_without_its_camera_and_the_other_side_is_told() {
     // The way back works all the same.
     let shown = || std::fs::metadata(listener.shown()).is_ok_and(|file| file.len() > 500_000).then_some(());
     until("the other's pictures", shown);
-    for daemon in [dialling, listening] {
-        daemon.stop();
-    }
+    [dialling, listening].into_iter().for_each(Daemon::stop);
 }
 
 #[test]

@@ -36,9 +36,7 @@ fn comes_back(modes: [&str; 2], end: impl FnOnce(Daemon)) {
     let before = shown(&pair);
     let second = Daemon::start("sender", &mut sender(&pair, modes[1]));
     until("pictures of the second sender", || (shown(&pair) > before + MORE).then_some(()));
-    for daemon in [second, receiving] {
-        daemon.stop();
-    }
+    [second, receiving].into_iter().for_each(Daemon::stop);
     let numbers = pattern_numbers(&output);
     let begins: Vec<_> = (1..numbers.len()).filter(|&at| numbers[at] < numbers[at - 1]).collect();
     let [again] = begins[..] else { panic!("the pictures begin again at {begins:?} of {numbers:?}") };

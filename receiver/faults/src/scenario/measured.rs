@@ -290,7 +290,7 @@ pub(crate) fn queues_p99(sender: &Path, receiver: &Path) -> f64 {
 const LINES_BYTES: u64 = 16 << 10;
 
 /// Returns the last whole line of a statistics file.
-fn last(file: &Path) -> Option<Value> {
+pub(crate) fn last(file: &Path) -> Option<Value> {
     let mut file = File::open(file).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LINES_BYTES))).ok()?;
