@@ -1,7 +1,6 @@
 //! Offset of the peer's clock from ours, from pings (as in NTP, RFC 5905 section 8).
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use crate::units::Timestamp;
 
@@ -56,17 +55,7 @@ impl ClockOffset {
         })
     }
 
-    /// Returns the shortest round trip of the last pings.
-    pub fn rtt(&self) -> Option<Duration> {
-        self.best().map(|sample| Duration::from_micros(sample.rtt_us))
-    }
-
-    /// Converts a time on the peer's clock to ours; none before the first answer.
-    pub fn to_own(&self, peer: Timestamp) -> Option<Timestamp> {
-        let own = i128::from(peer.as_us()) - i128::from(self.offset_us()?);
-        Some(Timestamp::from_us(own.clamp(0, i128::from(u64::MAX)) as u64))
-    }
-
+    /// Returns the answer with the shortest round trip.
     fn best(&self) -> Option<&Sample> {
         self.samples.iter().min_by_key(|sample| sample.rtt_us)
     }
@@ -84,17 +73,19 @@ mod tests {
         clock.on_pong(sent, received, answered, now);
     }
 
+    fn rtt_us(clock: &ClockOffset) -> Option<u64> {
+        clock.best().map(|sample| sample.rtt_us)
+    }
+
     #[test]
     fn the_shortest_round_trip_decides() {
         let mut clock = ClockOffset::default();
-        assert_eq!((clock.offset_us(), clock.rtt(), clock.to_own(Timestamp::from_us(5))), (None, None, None));
+        assert_eq!((clock.offset_us(), rtt_us(&clock)), (None, None));
         ping(&mut clock, 0, 9_000, 3_000);
         assert_eq!(clock.offset_us(), Some(1_003_000));
         ping(&mut clock, 10_000, 2_000, 2_000);
         ping(&mut clock, 20_000, 2_000, 7_000);
-        assert_eq!((clock.offset_us(), clock.rtt()), (Some(1_000_000), Some(Duration::from_millis(4))));
-        assert_eq!(clock.to_own(Timestamp::from_us(1_000_005)), Some(Timestamp::from_us(5)));
-        assert_eq!(clock.to_own(Timestamp::from_us(3)), Some(Timestamp::from_us(0)));
+        assert_eq!((clock.offset_us(), rtt_us(&clock)), (Some(1_000_000), Some(4_000)));
     }
 
     #[test]
@@ -118,7 +109,7 @@ mod tests {
         for at in 1..=WINDOW as u64 {
             ping(&mut clock, at * 100_000, 5_000, 5_000);
         }
-        assert_eq!(clock.rtt(), Some(Duration::from_millis(10)));
+        assert_eq!(rtt_us(&clock), Some(10_000));
     }
 
     #[test]

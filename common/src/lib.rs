@@ -12,6 +12,7 @@ pub mod config;
 pub mod latency;
 pub mod linktest;
 pub mod metrics;
+mod named;
 #[cfg(feature = "netsim")]
 pub mod netsim;
 pub mod packetise;

@@ -11,68 +11,71 @@ use crate::stats::{CallState, ReceiverReport, SenderReport, StageSummary, Standi
 
 /// Something whose values can stand on a metrics page.
 pub trait Metrics {
+    /// The program that it is of; part of all names.
+    const PROGRAM: &'static str;
+
     /// Appends every value with its help and type.
     fn write(&self, page: &mut Page);
 }
 
-/// The text of a metrics page under construction.
-#[derive(Clone, Debug, Default)]
+/// The text of a metrics page under construction. Names are given without the program's in front of them.
+#[derive(Clone, Debug)]
 pub struct Page {
+    program: &'static str,
     text: String,
 }
 
 impl Page {
     /// Returns the page of `metrics` alone.
-    pub fn of(metrics: &impl Metrics) -> String {
-        let mut page = Self::default();
+    pub fn of<M: Metrics>(metrics: &M) -> String {
+        let mut page = Self { program: M::PROGRAM, text: String::new() };
         metrics.write(&mut page);
         page.text
     }
 
-    /// Writes a count that only grows.
+    /// Writes a count that only grows; `_total` ends its name.
     fn counter(&mut self, name: &str, help: &str, value: u64) {
-        self.family(name, "counter", help);
-        self.sample(name, &[], value as f64);
+        let name = self.family(&format!("{name}_total"), "counter", help);
+        self.sample(&name, &[], value as f64);
     }
 
     /// Writes a value that rises and falls; left out while it is not known.
     fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
-        self.family(name, "gauge", help);
+        let name = self.family(name, "gauge", help);
         if let Some(value) = value {
-            self.sample(name, &[], value);
+            self.sample(&name, &[], value);
         }
     }
 
     /// Writes the value 1, with labels for what does not fit a number.
-    fn info(&mut self, name: &str, help: &str, labels: &[(&str, &str)]) {
-        self.family(name, "gauge", help);
-        self.sample(name, labels, 1.0);
+    fn info(&mut self, help: &str, labels: &[(&str, &str)]) {
+        let name = self.family("info", "gauge", help);
+        self.sample(&name, labels, 1.0);
     }
 
     /// Writes the state of the call: whether a peer is connected, and which state it is of all there are.
-    fn standing(&mut self, program: &str, Standing { state, connected, .. }: &Standing) {
-        let name = format!("duet_{program}_connected");
-        self.gauge(&name, "1 if a peer is connected and answers.", Some(f64::from(u8::from(*connected))));
-        let name = format!("duet_{program}_state");
-        self.family(&name, "gauge", "1 for how the call stands, 0 for how it does not.");
+    fn standing(&mut self, Standing { state, connected, .. }: &Standing) {
+        self.gauge("connected", "1 if a peer is connected and answers.", Some(f64::from(u8::from(*connected))));
+        let name = self.family("state", "gauge", "1 for how the call stands, 0 for how it does not.");
         for one in CallState::ALL {
             self.sample(&name, &[("state", one.name())], f64::from(u8::from(one == *state)));
         }
     }
 
     /// Number of times that each of these kinds of reason has occurred.
-    fn reasons(&mut self, name: &str, causes: &[Cause], counts: &ReasonCounts) {
-        self.family(name, "counter", "Decisions about the rate, and frames not sent or shown whole, by reason.");
+    fn reasons(&mut self, causes: &[Cause], counts: &ReasonCounts) {
+        let help = "Decisions about the rate, and frames not sent or shown whole, by reason.";
+        let name = self.family("reasons_total", "counter", help);
         for &cause in causes {
-            self.sample(name, &[("reason", cause.name())], counts.get(cause) as f64);
+            self.sample(&name, &[("reason", cause.name())], counts.get(cause) as f64);
         }
     }
 
     /// Percentiles of each stage.
-    fn stages(&mut self, name: &str, stages: &StageSummary) {
-        self.family(name, "summary", "Time that a frame spends in each stage.");
+    fn stages(&mut self, stages: &StageSummary) {
+        let name = self.family("stage_seconds", "summary", "Time that a frame spends in each stage.");
         for (stage, percentiles) in &stages.0 {
-            self.quantiles(name, &[("stage", stage.name())], *percentiles);
+            self.quantiles(&name, &[("stage", stage.name())], *percentiles);
         }
     }
 
@@ -86,9 +89,12 @@ impl Page {
         self.sample(&format!("{name}_count"), labels, count as f64);
     }
 
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
+    /// Begins what has one name, with its help and type; returns the whole name.
+    fn family(&mut self, name: &str, kind: &str, help: &str) -> String {
+        let name = format!("duet_{}_{name}", self.program);
         // Writing to a string cannot fail.
         let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        name
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
@@ -109,6 +115,8 @@ fn escaped(label: &str) -> String {
 }
 
 impl Metrics for SenderReport {
+    const PROGRAM: &'static str = "sender";
+
     fn write(&self, page: &mut Page) {
         // Named one by one, so that a new statistic cannot be forgotten here.
         let Self {
@@ -133,56 +141,42 @@ impl Metrics for SenderReport {
             stages_us,
             is_final: _,
         } = self;
-        page.counter("duet_sender_frames_captured_total", "Pictures taken from the source.", *frames_captured);
-        page.counter("duet_sender_frames_sent_total", "Frames of which all datagrams left.", *frames_sent);
-        page.counter("duet_sender_frames_dropped_total", "Pictures not coded or not sent whole.", *frames_dropped);
-        page.counter(
-            "duet_sender_frames_damaged_total",
-            "Pictures of the source that could not be used.",
-            *frames_damaged,
-        );
-        page.counter("duet_sender_bytes_sent_total", "Bytes of all datagrams.", *bytes_sent);
-        page.gauge("duet_sender_bits_per_pixel", "Coded bits per pixel of the frames sent.", Some(*bits_per_pixel));
+        page.counter("frames_captured", "Pictures taken from the source.", *frames_captured);
+        page.counter("frames_sent", "Frames of which all datagrams left.", *frames_sent);
+        page.counter("frames_dropped", "Pictures not coded or not sent whole.", *frames_dropped);
+        page.counter("frames_damaged", "Pictures of the source that could not be used.", *frames_damaged);
+        page.counter("bytes_sent", "Bytes of all datagrams.", *bytes_sent);
+        page.gauge("bits_per_pixel", "Coded bits per pixel of the frames sent.", Some(*bits_per_pixel));
+        page.gauge("rate_target_bits_per_second", "Rate that the frames are made for.", Some(*rate_target_bps as f64));
+        page.gauge("rtt_seconds", "Round trip.", rtt_us.map(|us| us as f64 / 1e6));
+        page.gauge("loss_ratio", "Share of the datagrams that did not arrive, 0 to 1.", Some(*loss));
+        page.counter("black_holes", "Times that the path ceased to carry the larger packets.", *black_holes);
         page.gauge(
-            "duet_sender_rate_target_bits_per_second",
-            "Rate that the frames are made for.",
-            Some(*rate_target_bps as f64),
-        );
-        page.gauge("duet_sender_rtt_seconds", "Round trip.", rtt_us.map(|us| us as f64 / 1e6));
-        page.gauge("duet_sender_loss_ratio", "Share of the datagrams that did not arrive, 0 to 1.", Some(*loss));
-        page.counter(
-            "duet_sender_black_holes_total",
-            "Times that the path ceased to carry the larger packets.",
-            *black_holes,
-        );
-        page.gauge(
-            "duet_sender_stalled_seconds",
+            "stalled_seconds",
             "Time for which the sender should have run while it streamed, and did not.",
             Some(stalled_ms / 1e3),
         );
-        page.standing("sender", standing);
+        page.standing(standing);
+        page.counter("frames_predicted", "Frames coded from a state of the receiver.", *frames_predicted);
         page.counter(
-            "duet_sender_frames_predicted_total",
-            "Frames coded from a state of the receiver.",
-            *frames_predicted,
-        );
-        page.counter(
-            "duet_sender_frames_replayed_total",
+            "frames_replayed",
             "Frames decoded again because the receiver lacked a part of them.",
             *frames_replayed,
         );
         page.counter(
-            "duet_sender_state_mismatches_total",
+            "state_mismatches",
             "States of the receiver whose hash was not that of the sender's.",
             *state_mismatches,
         );
-        page.reasons("duet_sender_reasons_total", &Cause::SENDER, reasons);
-        page.info("duet_sender_info", "What codes.", &[("backend", backend), ("device", device)]);
-        page.stages("duet_sender_stage_seconds", stages_us);
+        page.reasons(Cause::SENDER, reasons);
+        page.info("What codes.", &[("backend", backend), ("device", device)]);
+        page.stages(stages_us);
     }
 }
 
 impl Metrics for ReceiverReport {
+    const PROGRAM: &'static str = "receiver";
+
     fn write(&self, page: &mut Page) {
         let Self {
             standing,
@@ -212,73 +206,57 @@ impl Metrics for ReceiverReport {
             reasons,
             is_final: _,
         } = self;
-        page.counter("duet_receiver_frames_complete_total", "Frames with all their blocks.", *frames_complete);
-        page.counter("duet_receiver_frames_partial_total", "Frames with blocks missing.", *frames_partial);
-        page.counter("duet_receiver_frames_lost_total", "Frames never given to the decoder.", *frames_lost);
+        page.counter("frames_complete", "Frames with all their blocks.", *frames_complete);
+        page.counter("frames_partial", "Frames with blocks missing.", *frames_partial);
+        page.counter("frames_lost", "Frames never given to the decoder.", *frames_lost);
         page.counter(
-            "duet_receiver_frames_lacking_reference_total",
+            "frames_lacking_reference",
             "Frames not decoded because the state that they refer to was not there.",
             *frames_lacking_reference,
         );
-        page.counter("duet_receiver_frames_shown_total", "Pictures given to the sink.", *frames_shown);
-        page.counter("duet_receiver_bytes_received_total", "Bytes of all datagrams.", *bytes_received);
-        page.counter("duet_receiver_fec_recovered_total", "Datagrams rebuilt from parity.", *fec_recovered);
-        page.reasons("duet_receiver_reasons_total", &Cause::RECEIVER, reasons);
-        page.counter(
-            "duet_receiver_datagrams_late_total",
-            "Datagrams that came after their frame was released.",
-            *datagrams_late,
-        );
-        page.counter(
-            "duet_receiver_datagrams_malformed_total",
-            "Datagrams that were none of this stream.",
-            *datagrams_malformed,
-        );
+        page.counter("frames_shown", "Pictures given to the sink.", *frames_shown);
+        page.counter("bytes_received", "Bytes of all datagrams.", *bytes_received);
+        page.counter("fec_recovered", "Datagrams rebuilt from parity.", *fec_recovered);
+        page.reasons(Cause::RECEIVER, reasons);
+        page.counter("datagrams_late", "Datagrams that came after their frame was released.", *datagrams_late);
+        page.counter("datagrams_malformed", "Datagrams that were none of this stream.", *datagrams_malformed);
+        page.gauge("freeze_seconds_max", "Longest time without a new picture.", Some(freeze_ms_max / 1e3));
+        page.gauge("gap_seconds_p99", "99th percentile of the time between pictures.", Some(gap_ms_p99 / 1e3));
         page.gauge(
-            "duet_receiver_freeze_seconds_max",
-            "Longest time without a new picture.",
-            Some(freeze_ms_max / 1e3),
-        );
-        page.gauge(
-            "duet_receiver_gap_seconds_p99",
-            "99th percentile of the time between pictures.",
-            Some(gap_ms_p99 / 1e3),
-        );
-        page.gauge(
-            "duet_receiver_held_by_line_seconds_max",
+            "held_by_line_seconds_max",
             "Longest time for which the line held a picture up longer than the one before.",
             Some(held_line_ms_max / 1e3),
         );
         page.gauge(
-            "duet_receiver_held_by_computer_seconds_max",
+            "held_by_computer_seconds_max",
             "The same of the computer of either end.",
             Some(held_computer_ms_max / 1e3),
         );
         page.gauge(
-            "duet_receiver_jitter_seconds",
+            "jitter_seconds",
             "Interarrival jitter of the datagrams as in RFC 3550.",
             Some(*jitter_us as f64 / 1e6),
         );
         page.gauge(
-            "duet_receiver_lateness_seconds_p95",
+            "lateness_seconds_p95",
             "95 of 100 frames came at most this much later than expected.",
             Some(*lateness_us_p95 as f64 / 1e6),
         );
-        page.family("duet_receiver_latency_seconds", "summary", "From capture to present.");
-        page.quantiles("duet_receiver_latency_seconds", &[], *latency_us);
+        let name = page.family("latency_seconds", "summary", "From capture to present.");
+        page.quantiles(&name, &[], *latency_us);
         page.gauge(
-            "duet_receiver_clock_offset_seconds",
+            "clock_offset_seconds",
             "Sender's clock minus the receiver's.",
             clock_offset_us.map(|us| us as f64 / 1e6),
         );
         page.gauge(
-            "duet_receiver_clock_error_seconds",
+            "clock_error_seconds",
             "Bound of the offset's error, and of the latencies'.",
             clock_error_us.map(|us| us as f64 / 1e6),
         );
-        page.standing("receiver", standing);
-        page.info("duet_receiver_info", "What decodes.", &[("backend", backend), ("device", device)]);
-        page.stages("duet_receiver_stage_seconds", stages_us);
+        page.standing(standing);
+        page.info("What decodes.", &[("backend", backend), ("device", device)]);
+        page.stages(stages_us);
     }
 }
 

@@ -56,11 +56,6 @@ impl TimeHistogram {
         let at = |quantile| self.values.value_at_quantile(quantile);
         Percentiles { p50: at(0.50), p95: at(0.95), p99: at(0.99), count: self.count(), sum: self.sum_us }
     }
-
-    /// Returns the largest value, microseconds; 0 if there are none.
-    pub fn max_us(&self) -> u64 {
-        self.values.max()
-    }
 }
 
 impl Default for TimeHistogram {

@@ -35,9 +35,9 @@ fn steps(rate: u64) -> Call {
 /// Returns the number of times that the sender and the receiver have given each reason, of those that occurred.
 fn counts(call: &Call) -> Vec<(Cause, u64)> {
     let (sender, receiver) = (call.sender.stats().reasons, call.receiver.stats().reasons);
-    let sender = Cause::SENDER.map(|cause| (cause, sender.get(cause)));
-    let receiver = Cause::RECEIVER.map(|cause| (cause, receiver.get(cause)));
-    sender.into_iter().chain(receiver).filter(|&(_, count)| count > 0).collect()
+    let sender = Cause::SENDER.iter().map(|&cause| (cause, sender.get(cause)));
+    let receiver = Cause::RECEIVER.iter().map(|&cause| (cause, receiver.get(cause)));
+    sender.chain(receiver).filter(|&(_, count)| count > 0).collect()
 }
 
 /// Fails unless the sender or the receiver has given each of `causes`.
@@ -79,7 +79,8 @@ fn a_line_that_becomes_slower_tells_why_the_target_fell_and_when_it_came_back() 
         assert!(said(cut), "{words:#?}");
         assert!(said("the queue is empty"), "{words:#?}");
         assert!(words.len() < 20, "a log of 25 seconds is short: {words:#?}");
-        assert_eq!(words.len() as u64, Cause::SENDER.map(|cause| call.sender.stats().reasons.get(cause)).iter().sum());
+        let reasons = call.sender.stats().reasons;
+        assert_eq!(words.len() as u64, Cause::SENDER.iter().map(|&cause| reasons.get(cause)).sum::<u64>());
     }
 }
 
@@ -202,7 +203,7 @@ fn frames_that_do_not_come_whole_are_told_by_how_they_ended() {
                 stats.reasons.get(Cause::PartsMissing) + stats.reasons.get(Cause::PushedOut),
                 stats.frames_partial
             );
-            for (sum, cause) in counts.iter_mut().zip(Cause::RECEIVER) {
+            for (sum, &cause) in counts.iter_mut().zip(Cause::RECEIVER) {
                 *sum += stats.reasons.get(cause);
             }
         }

@@ -7,8 +7,7 @@ use std::time::Duration;
 use common::reassemble::AssembledFrame;
 use common::session::ArrivedFrame;
 use common::units::Timestamp;
-use kernels::Picture;
-use kernels::{BackendChoice, BackendInfo, DecodeError, Decoder, decoder_instead, open_decoder};
+use kernels::{BackendChoice, BackendInfo, DecodeError, Decoder, Picture, decoder_instead, open_decoder};
 use picture::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize};
 use picture::params::StreamParams;
@@ -187,13 +186,7 @@ impl OpenDecoder {
             });
             let (decoder, spare) = opened?;
             let backend = decoder.backend().clone();
-            // A driver may hold a thread for ever: not the one that watches the slots.
-            let decoder = if backend.is_device() {
-                Runner::apart("device", decoder).map_err(Failure::device)?
-            } else {
-                Runner::Here(decoder)
-            };
-            (Engine::Alone(decoder), backend, spare)
+            (Engine::Alone(Runner::of(decoder, &backend).map_err(Failure::device)?), backend, spare)
         };
         limited!(
             info,

@@ -156,7 +156,7 @@ pub struct LinkSnapshot {
 }
 
 /// The network thread's state for the main thread.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct LinkView {
     /// Counters and clock.
     pub snapshot: LinkSnapshot,

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use receiver::cli::{Cli, resolve};
 use receiver::doctor;
 use shell::cli::Command;
+use shell::commands;
 use shell::exit::{Failure, report};
-use shell::reach::{self, PeersFile};
 use shell::signals;
 
 const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
@@ -34,34 +34,18 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             }
             receiver::run(&resolved.config, &resolved.sinks, cli.common.frames).map(drop)
         }
-        Command::Identity => shell::cli::print_identity(&resolved.config.shared),
-        Command::Invite { name } => {
-            shell::log::init();
-            let shared = &resolved.config.shared;
-            reach::invite(shared, &PeersFile::of(&cli.common, shared)?, name.as_deref())
-        }
-        Command::Join { ticket, name } => {
-            shell::log::init();
-            let shared = &resolved.config.shared;
-            reach::join(shared, &PeersFile::of(&cli.common, shared)?, &ticket, name.as_deref())
-        }
-        Command::Pair { words, name } => {
-            shell::log::init();
-            let shared = &resolved.config.shared;
-            reach::pair(shared, &PeersFile::of(&cli.common, shared)?, &words, name.as_deref())
-        }
         Command::Devices { json } => {
             doctor::print_devices(json);
             Ok(())
         }
         Command::Doctor { .. } if resolved.config.shared.share_port => Err(Failure::usage(ONE_PORT)),
         Command::Doctor { json } => doctor::examine(&resolved.config, &resolved.sinks, json),
-        Command::Set { settings } => shell::control::set("receiver", &resolved.config.shared, &settings),
         Command::Check if resolved.config.shared.share_port => Err(Failure::usage(ONE_PORT)),
         Command::Check => {
             doctor::configured(&resolved.config, &resolved.sinks)?;
             println!("the configuration is right");
             Ok(())
         }
+        command => commands::run(&command, "receiver", &cli.common, &resolved.config.shared),
     }
 }

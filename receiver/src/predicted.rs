@@ -59,12 +59,7 @@ impl Predicted {
             },
         };
         let (decoder, backend) = opened?;
-        // A driver may hold a thread for ever: not the one that watches the slots.
-        let decoder = if backend.is_device() {
-            Runner::apart("device", decoder).map_err(Failure::device)?
-        } else {
-            Runner::Here(decoder)
-        };
+        let decoder = Runner::of(decoder, &backend).map_err(Failure::device)?;
         let window = params.codec.profile.states();
         let coarse_blocks = BlockLayout::new(params).coarse_blocks();
         let (held, times) = (Held::new(window), DecodeTimes::default());

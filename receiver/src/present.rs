@@ -144,7 +144,7 @@ pub fn run<E: FnMut(End)>(
     let shown = until_closed(&mut presenter, &mut show, &mut sinks, stats, watchdog);
     // A recording may take a while to end.
     watchdog.stopping();
-    let LinkView { snapshot, last_frame } = view(presenter.link);
+    let LinkView { snapshot, last_frame } = *lock(presenter.link);
     let is_whole = matches!(shown, Ok(false));
     let finished = sinks.each(|sink| sink.finish(last_frame.filter(|_| is_whole)));
     let report = show.report(&snapshot, clock::now(), true);
@@ -202,7 +202,7 @@ fn until_closed<E: FnMut(End)>(
         }
         let now = clock::now();
         watchdog.alive(now);
-        let snapshot = view(presenter.link).snapshot;
+        let snapshot = lock(presenter.link).snapshot;
         show.say(show.absence.notice(&snapshot, now), sinks);
         if now >= next_report {
             next_report = next_report + REPORT_INTERVAL;
@@ -237,7 +237,7 @@ impl Show<'_> {
             Ok(())
         })?;
         let presented = presented.unwrap_or_else(clock::now);
-        let snapshot = view(presenter.link).snapshot;
+        let snapshot = lock(presenter.link).snapshot;
         if let Some(seen) = &mut presenter.seen {
             let (picture, passed) = (&decoded.picture, &decoded.passed);
             seen(&Seen { stream, picture, passed, presented, link: &snapshot });
@@ -262,9 +262,4 @@ impl Show<'_> {
         let standing = self.absence.standing(link, clock::unix_ms(), now);
         self.presentation.report(link, self.stream.as_deref(), standing, now, is_final)
     }
-}
-
-fn view(link: &Mutex<LinkView>) -> LinkView {
-    let view = lock(link);
-    LinkView { snapshot: view.snapshot, last_frame: view.last_frame }
 }

@@ -363,9 +363,8 @@ mod tests {
             decoded: at(53_000),
             compensate: Duration::from_micros(1_500),
             inverse: Duration::from_micros(4_000),
-            stalled: Duration::ZERO,
             clock_offset_us: Some(5_000),
-            missing: Missing::default(),
+            ..PASSED
         };
         let link = LinkSnapshot::default();
         presentation.on_shown(&passed, &link, at(55_000));
@@ -514,11 +513,8 @@ mod tests {
                     received: at(1_000 * received),
                     released: at(1_000 * received),
                     decoded: at(1_000 * received),
-                    compensate: Duration::ZERO,
-                    inverse: Duration::ZERO,
                     stalled: ms(stalled),
-                    clock_offset_us: None,
-                    missing: Missing::default(),
+                    ..PASSED
                 };
                 presentation.on_shown(&passed, &streaming, at(1_000 * shown));
             }

@@ -7,9 +7,8 @@ use std::time::Duration;
 use common::config::{Peer, SenderConfig};
 use common::latency::{Latency, Return, STAGES, STAGES_THERE, Trips};
 use common::percentiles::Percentiles;
-use common::session::ProtocolViolation;
 use common::units::Timestamp;
-use common::wire::control::{ControlMessage, StreamEnd};
+use common::wire::control::ControlMessage;
 use receiver::cli::Resolved;
 use receiver::latency_limit::LatencyLimit;
 use receiver::own::OwnSide;
@@ -17,7 +16,7 @@ use receiver::present::Seen;
 use receiver::{Network, run_over};
 use shell::clock;
 use shell::exit::Failure;
-use shell::link::{Action, BothWays, HangUp, Link, LinkState, Waker};
+use shell::link::{Action, BothWays, HangUp, Onlooker, Waker};
 use shell::lock::lock;
 use shell::tls::Protocol;
 
@@ -54,10 +53,10 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved) -> Re
     let counted = Arc::clone(&trips);
     println!("sending pictures to be sent back, some {} seconds", (WARM_UP + MEASURED).as_secs());
     let turn = move |receiver_link| {
-        let both = BothWays::new(link, receiver_link, hang_up.clone());
-        let mut test = TestLink { both, trips: counted, hang_up, began: clock::now(), connected: None, ends: None };
-        let linked = shell::link::run(options, &waker, &mut test);
-        test.both.sending().report_final();
+        let test = Test { trips: counted, hang_up: hang_up.clone(), began: clock::now(), connected: None, ends: None };
+        let mut both = BothWays::followed(link, receiver_link, hang_up, test);
+        let linked = shell::link::run(options, &waker, &mut both);
+        both.sending().report_final();
         threads.end(linked)
     };
     run_over(network, &receiving.config, &receiving.sinks, None, turn)?;
@@ -78,9 +77,8 @@ fn seen(trips: Arc<Mutex<Trips>>) -> impl FnMut(&Seen<'_>) {
     }
 }
 
-/// Both directions of a test, and its end.
-struct TestLink<S, R> {
-    both: BothWays<S, R>,
+/// The course of a test, and its end.
+struct Test {
     trips: Arc<Mutex<Trips>>,
     hang_up: HangUp,
     began: Timestamp,
@@ -90,7 +88,7 @@ struct TestLink<S, R> {
     ends: Option<Timestamp>,
 }
 
-impl<S: Link, R: Link> TestLink<S, R> {
+impl Test {
     /// Looks whether it is time to count, to end, or to give up.
     fn look(&mut self, now: Timestamp) -> Option<Failure> {
         match self.ends {
@@ -121,84 +119,19 @@ impl<S: Link, R: Link> TestLink<S, R> {
     }
 }
 
-impl<S: Link, R: Link> Link for TestLink<S, R> {
-    fn on_connected(&mut self, peer: &Peer, max_datagram: usize, now: Timestamp) {
+impl Onlooker for Test {
+    fn on_connected(&mut self, peer: &Peer) {
         self.connected = Some(peer.name.clone());
-        self.both.on_connected(peer, max_datagram, now);
     }
 
-    fn on_disconnected(&mut self, now: Timestamp) {
-        self.both.on_disconnected(now);
-    }
-
-    fn on_control(
-        &mut self,
-        speaker: StreamEnd,
-        message: ControlMessage,
-        now: Timestamp,
-    ) -> Result<(), ProtocolViolation> {
-        match message {
-            ControlMessage::Bounced(bounce) => {
-                lock(&self.trips).on_bounce(bounce);
-                Ok(())
-            }
-            message => self.both.on_control(speaker, message, now),
-        }
-    }
-
-    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
-        self.both.on_datagram(bytes, now);
-    }
-
-    fn on_path_changed(&mut self, now: Timestamp) {
-        self.both.on_path_changed(now);
-    }
-
-    fn on_max_datagram(&mut self, bytes: usize) {
-        self.both.on_max_datagram(bytes);
-    }
-
-    fn on_wake(&mut self, now: Timestamp) {
-        self.both.on_wake(now);
-    }
-
-    fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {
-        self.both.on_tick(state, now);
-    }
-
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.both.handle_timeout(now);
-    }
-
-    fn on_stop(&mut self, now: Timestamp) {
-        self.both.on_stop(now);
-    }
-
-    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
-        self.both.poll_control()
-    }
-
-    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        self.both.poll_datagram(now)
-    }
-
-    fn silence_max(&self) -> Duration {
-        self.both.silence_max()
-    }
-
-    fn is_for_one_stream(&self) -> bool {
-        self.both.is_for_one_stream()
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        self.both.poll_timeout()
+    fn on_control(&mut self, message: ControlMessage) -> Option<ControlMessage> {
+        let ControlMessage::Bounced(bounce) = message else { return Some(message) };
+        lock(&self.trips).on_bounce(bounce);
+        None
     }
 
     fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
-        match self.look(now) {
-            Some(failure) => Some(Action::Fail(failure)),
-            None => self.both.poll_action(now),
-        }
+        self.look(now).map(Action::Fail)
     }
 }
 

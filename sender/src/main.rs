@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use sender::cli::{Cli, Resolved, Task, resolve};
 use sender::devices;
 use shell::cli::Command;
+use shell::commands;
 use shell::exit::{Failure, report};
-use shell::reach::{self, PeersFile};
 use shell::signals;
 
 fn main() -> ExitCode {
@@ -36,22 +36,6 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
                 None => sender::run(&config, &source, cli.common.frames),
             }
         }
-        Command::Identity => shell::cli::print_identity(&config.shared),
-        Command::Invite { name } => {
-            shell::log::init();
-            let shared = &config.shared;
-            reach::invite(shared, &PeersFile::of(&cli.common, shared)?, name.as_deref())
-        }
-        Command::Join { ticket, name } => {
-            shell::log::init();
-            let shared = &config.shared;
-            reach::join(shared, &PeersFile::of(&cli.common, shared)?, &ticket, name.as_deref())
-        }
-        Command::Pair { words, name } => {
-            shell::log::init();
-            let shared = &config.shared;
-            reach::pair(shared, &PeersFile::of(&cli.common, shared)?, &words, name.as_deref())
-        }
         Command::Devices { json } => {
             devices::print_devices(&config, json);
             Ok(())
@@ -62,7 +46,6 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             }
             devices::examine(&config, &source, receiving.as_ref(), json)
         }
-        Command::Set { settings } => shell::control::set("sender", &config.shared, &settings),
         Command::Check => {
             devices::configured(&config, &source)?;
             if let Some(receiving) = receiving {
@@ -71,5 +54,6 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             println!("the configuration is right");
             Ok(())
         }
+        command => commands::run(&command, "sender", &cli.common, &config.shared),
     }
 }

@@ -188,7 +188,7 @@ impl Sending {
     /// Returns the options of this link's loop.
     pub(crate) fn options(&self, config: &SenderConfig, protocol: Protocol) -> Result<LinkOptions, Failure> {
         let options = LinkOptions::of(&config.shared, protocol, self.rate.clone(), self.frame_bytes)?;
-        Ok(LinkOptions { controller: config.controller, ..options })
+        Ok(options.with_controller(config.controller))
     }
 }
 
@@ -280,13 +280,8 @@ fn processors() -> usize {
 
 fn coder_of(encoder: Predicting) -> Result<(StreamEncoder, BackendInfo), Failure> {
     let backend = encoder.backend();
-    Ok((StreamEncoder::Predicting(runner(Box::new(encoder), &backend)?), backend))
-}
-
-/// Returns a runner of what computes with `backend`. A driver may hold a thread for ever: not the one that watches the
-/// source and the link.
-fn runner<T: Send + 'static>(tool: T, backend: &BackendInfo) -> Result<Runner<T>, Failure> {
-    if backend.is_device() { Runner::apart("device", tool).map_err(Failure::device) } else { Ok(Runner::Here(tool)) }
+    let encoder = Runner::of(Box::new(encoder), &backend).map_err(Failure::device)?;
+    Ok((StreamEncoder::Predicting(encoder), backend))
 }
 
 /// Opens an encoder of frames that are coded alone.
@@ -307,7 +302,7 @@ fn alone(
     let opened = apart::once("open", Patience::OPEN, open);
     let encoder = opened.map_err(|lost| Failure::device(format!("the encoder cannot be opened: {lost}")))??;
     let backend = encoder.backend().clone();
-    Ok((StreamEncoder::Alone(runner(encoder, &backend)?), backend))
+    Ok((StreamEncoder::Alone(Runner::of(encoder, &backend).map_err(Failure::device)?), backend))
 }
 
 /// Returns an encoder of frames that are predicted, which has coded a picture, too. A device that does not work leaves it to the

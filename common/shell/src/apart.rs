@@ -8,6 +8,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
+use kernels::BackendInfo;
+
 /// True once a thread has been abandoned.
 static LEFT: AtomicBool = AtomicBool::new(false);
 
@@ -72,6 +74,14 @@ pub enum Runner<T> {
 }
 
 impl<T: Send + 'static> Runner<T> {
+    /// Creates a runner of `tool`, which computes with `backend`. A driver may hold a thread for ever: not the one that
+    /// watches the link.
+    ///
+    /// Errors: [`Lost::NoThread`].
+    pub fn of(tool: T, backend: &BackendInfo) -> Result<Self, Lost> {
+        if backend.is_device() { Self::apart("device", tool) } else { Ok(Self::Here(tool)) }
+    }
+
     /// Creates a runner of `tool` on a thread called `name`.
     ///
     /// Errors: [`Lost::NoThread`].

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use common::config::raw;
-use common::config::{ConfigError, SharedConfig, is_same_key};
+use common::config::{ConfigError, SharedConfig, is_same_key, raw};
 
 use crate::exit::Failure;
 use crate::identity::Identity;

@@ -7,6 +7,7 @@
 pub mod apart;
 pub mod cli;
 pub mod clock;
+pub mod commands;
 pub mod control;
 pub mod devices;
 pub mod doctor;
@@ -25,6 +26,7 @@ pub mod signals;
 pub mod slot;
 pub mod stats;
 pub mod tls;
+mod wait;
 
 pub use doctor::speed;
 pub use log::{limit, outlet, quoted};

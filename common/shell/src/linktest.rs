@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::config::{Controller, LinkMode, Meet, Peer, SharedConfig};
+use common::config::{LinkMode, Meet, Peer, SharedConfig};
 use common::linktest::{Answerer, Measured, Tester, Turning, told};
 use common::reach::Kind;
 use common::units::{Bitrate, Timestamp};
@@ -137,18 +137,8 @@ pub struct Tested {
 /// identity, peers and socket options. Takes 20 to 40 seconds; ends early on SIGINT as every program does.
 pub fn run(config: &SharedConfig, target: Target<'_>) -> Result<Tested, Failure> {
     let identity = Identity::load(&crate::cli::identity_path(config)?)?;
-    let options = EndpointOptions {
-        key: identity.certified_key()?,
-        own: identity.public_key(),
-        peers: config.peers.clone(),
-        socket_buffer_bytes: config.socket_buffer_bytes,
-        gso: config.gso,
-        dscp: config.dscp,
-        controller: Controller::default(),
-        rate: LiveRate::new(WINDOW_RATE),
-        frame_bytes: WINDOW_FRAME_BYTES,
-        protocol: Protocol::LinkTest,
-    };
+    let rate = LiveRate::new(WINDOW_RATE);
+    let options = EndpointOptions::of(config, &identity, Protocol::LinkTest, rate, WINDOW_FRAME_BYTES)?;
     on_the_network(async {
         match target {
             Target::Address(address) => {

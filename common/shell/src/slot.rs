@@ -6,7 +6,7 @@
 use crate::lock::lock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One end of a slot; clones share it.
 #[derive(Debug)]
@@ -111,31 +111,20 @@ impl<T> Slot<T> {
 
     /// Waits until the slot has room and puts `item` in; gives it back if the slot is closed.
     pub fn put_wait(&self, item: T) -> Result<(), T> {
-        let mut state = self.lock();
-        while state.is_full() && !state.closed {
-            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        match self.put_timeout(item, Duration::MAX) {
+            Put::Done => Ok(()),
+            Put::Timeout(item) | Put::Closed(item) => Err(item),
         }
-        if state.closed {
-            return Err(item);
-        }
-        state.items.push_back(item);
-        self.shared.changed.notify_all();
-        Ok(())
     }
 
     /// Waits at most `timeout` until the slot has room and puts `item` in.
     pub fn put_timeout(&self, item: T, timeout: Duration) -> Put<T> {
-        let deadline = Instant::now().checked_add(timeout);
-        let mut state = self.lock();
-        while state.is_full() && !state.closed {
-            let left = deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
-                return Put::Timeout(item);
-            }
-            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let mut state = self.wait_while(timeout, |state| state.is_full() && !state.closed);
         if state.closed {
             return Put::Closed(item);
+        }
+        if state.is_full() {
+            return Put::Timeout(item);
         }
         state.items.push_back(item);
         self.shared.changed.notify_all();
@@ -149,29 +138,12 @@ impl<T> Slot<T> {
 
     /// Takes the oldest item if there is one.
     pub fn try_take(&self) -> Option<T> {
-        let item = self.lock().items.pop_front();
-        if item.is_some() {
-            self.shared.changed.notify_all();
-        }
-        item
+        self.take(&mut self.lock())
     }
 
     /// Waits at most `timeout` until everything was taken; returns the oldest item if it was not.
     pub fn take_left(&self, timeout: Duration) -> Option<T> {
-        let deadline = Instant::now().checked_add(timeout);
-        let mut state = self.lock();
-        while !state.items.is_empty() && !state.closed {
-            let left = deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
-                break;
-            }
-            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        let item = state.items.pop_front();
-        if item.is_some() {
-            self.shared.changed.notify_all();
-        }
-        item
+        self.take(&mut self.wait_while(timeout, |state| !state.items.is_empty() && !state.closed))
     }
 
     /// Ends a wait for an item, the one under way or the next one, before its time.
@@ -182,21 +154,15 @@ impl<T> Slot<T> {
 
     /// Waits at most `timeout`, or until it is [woken](Self::wake), for an item. A closed slot still gives the item left in it.
     pub fn take_timeout(&self, timeout: Duration) -> Taken<T> {
-        let deadline = Instant::now().checked_add(timeout);
-        let mut state = self.lock();
-        loop {
-            if let Some(item) = state.items.pop_front() {
-                self.shared.changed.notify_all();
-                return Taken::Item(item);
+        let mut state = self.wait_while(timeout, |state| state.items.is_empty() && !state.closed && !state.woken);
+        match self.take(&mut state) {
+            Some(item) => Taken::Item(item),
+            None if state.closed => Taken::Closed,
+            None => {
+                // Without a wait there was none to end.
+                state.woken &= timeout.is_zero();
+                Taken::Timeout
             }
-            if state.closed {
-                return Taken::Closed;
-            }
-            let left = deadline.map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_zero() || std::mem::take(&mut state.woken) {
-                return Taken::Timeout;
-            }
-            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -223,6 +189,20 @@ impl<T> Slot<T> {
 
     fn lock(&self) -> MutexGuard<'_, SlotState<T>> {
         lock(&self.shared.state)
+    }
+
+    /// Waits at most `timeout` for as long as `holds`.
+    fn wait_while(&self, timeout: Duration, holds: impl Fn(&SlotState<T>) -> bool) -> MutexGuard<'_, SlotState<T>> {
+        let waited = self.shared.changed.wait_timeout_while(self.lock(), timeout, |state| holds(state));
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn take(&self, state: &mut SlotState<T>) -> Option<T> {
+        let item = state.items.pop_front();
+        if item.is_some() {
+            self.shared.changed.notify_all();
+        }
+        item
     }
 }
 

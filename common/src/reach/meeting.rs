@@ -202,18 +202,7 @@ impl Meeting {
 
     /// Adds further addresses. Those beyond a bound are ignored.
     pub fn add(&mut self, candidates: &[Candidate], now: Timestamp) {
-        for &candidate in candidates {
-            let told = self.count(|path| path.source == Source::Told && path.route.via == Via::Port);
-            let route = Route::from(candidate.address);
-            match self.paths.iter_mut().find(|path| path.route == route) {
-                Some(path) => path.kind = path.kind.min(candidate.kind),
-                None if told < TOLD_MAX => self.paths.push(Path::new(route, candidate.kind, now)),
-                None => {}
-            }
-        }
-        self.add_relayed(now);
-        self.add_from_other_port(now);
-        self.since = now;
+        self.add_from(Source::Told, candidates, now);
     }
 
     /// Takes the addresses in the newest of such news of the other machine, in the place of those before.
@@ -224,6 +213,10 @@ impl Meeting {
             let is_told = candidates.iter().any(|candidate| candidate.address == path.route.to);
             path.source != source || is_told || path.works(now) || dialling == Some(path.route)
         });
+        self.add_from(source, candidates, now);
+    }
+
+    fn add_from(&mut self, source: Source, candidates: &[Candidate], now: Timestamp) {
         for &candidate in candidates {
             let route = Route::from(candidate.address);
             let alike = self.count(|path| path.source == source && path.route.via == Via::Port);

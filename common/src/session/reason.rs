@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serializer;
 
+use crate::named::named;
 use crate::units::{Bitrate, FrameId};
 
 /// Reasons that wait to be taken; of more the oldest are forgotten, but counted.
@@ -86,94 +87,44 @@ pub enum Reason {
     FramesSkipped { frames: u64, before: FrameId },
 }
 
-/// A kind of [`Reason`], by which they are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "those of `Reason`")]
-#[non_exhaustive]
-pub enum Cause {
-    CutByDelay,
-    CutByCollapse,
-    CutByLoss,
-    CutBySilence,
-    CutInCompetition,
-    QueueEmptied,
-    QueueStands,
-    SilenceOver,
-    CompetitionBegan,
-    CompetitionProbed,
-    CompetitionEnded,
-    CeilingSet,
-    CeilingForgotten,
-    BurstsDoubted,
-    GrowthBegan,
-    GrowthEnded,
-    ProbingBegan,
-    DetailLeftOut,
-    FrameOvertaken,
-    PartsMissing,
-    PushedOut,
-    FrameUnusable,
-    FrameStale,
-    FramesSkipped,
+named! {
+    /// A kind of [`Reason`], by which they are counted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[allow(missing_docs, reason = "those of `Reason`")]
+    #[non_exhaustive]
+    pub enum Cause {
+        CutByDelay = "cut_delay",
+        CutByCollapse = "cut_collapse",
+        CutByLoss = "cut_loss",
+        CutBySilence = "cut_silence",
+        CutInCompetition = "cut_competition",
+        QueueEmptied = "queue_emptied",
+        QueueStands = "queue_stands",
+        SilenceOver = "silence_over",
+        CompetitionBegan = "competition_began",
+        CompetitionProbed = "competition_probed",
+        CompetitionEnded = "competition_ended",
+        CeilingSet = "ceiling_set",
+        CeilingForgotten = "ceiling_forgotten",
+        BurstsDoubted = "bursts_doubted",
+        GrowthBegan = "growth_began",
+        GrowthEnded = "growth_ended",
+        ProbingBegan = "probing_began",
+        DetailLeftOut = "detail_left_out",
+        FrameOvertaken = "frame_overtaken",
+        PartsMissing = "parts_missing",
+        PushedOut = "pushed_out",
+        FrameUnusable = "frame_unusable",
+        FrameStale = "frame_stale",
+        FramesSkipped = "frames_skipped",
+    }
 }
 
 impl Cause {
     /// Those of a sending session.
-    pub const SENDER: [Self; 19] = [
-        Self::CutByDelay,
-        Self::CutByCollapse,
-        Self::CutByLoss,
-        Self::CutBySilence,
-        Self::CutInCompetition,
-        Self::QueueEmptied,
-        Self::QueueStands,
-        Self::SilenceOver,
-        Self::CompetitionBegan,
-        Self::CompetitionProbed,
-        Self::CompetitionEnded,
-        Self::CeilingSet,
-        Self::CeilingForgotten,
-        Self::BurstsDoubted,
-        Self::GrowthBegan,
-        Self::GrowthEnded,
-        Self::ProbingBegan,
-        Self::DetailLeftOut,
-        Self::FrameOvertaken,
-    ];
-
+    pub const SENDER: &[Self] = Self::ALL.split_at(Self::PartsMissing as usize).0;
     /// Those of a receiving session.
-    pub const RECEIVER: [Self; 5] =
-        [Self::PartsMissing, Self::PushedOut, Self::FrameUnusable, Self::FrameStale, Self::FramesSkipped];
-
-    /// Its name in the statistics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::CutByDelay => "cut_delay",
-            Self::CutByCollapse => "cut_collapse",
-            Self::CutByLoss => "cut_loss",
-            Self::CutBySilence => "cut_silence",
-            Self::CutInCompetition => "cut_competition",
-            Self::QueueEmptied => "queue_emptied",
-            Self::QueueStands => "queue_stands",
-            Self::SilenceOver => "silence_over",
-            Self::CompetitionBegan => "competition_began",
-            Self::CompetitionProbed => "competition_probed",
-            Self::CompetitionEnded => "competition_ended",
-            Self::CeilingSet => "ceiling_set",
-            Self::CeilingForgotten => "ceiling_forgotten",
-            Self::BurstsDoubted => "bursts_doubted",
-            Self::GrowthBegan => "growth_began",
-            Self::GrowthEnded => "growth_ended",
-            Self::ProbingBegan => "probing_began",
-            Self::DetailLeftOut => "detail_left_out",
-            Self::FrameOvertaken => "frame_overtaken",
-            Self::PartsMissing => "parts_missing",
-            Self::PushedOut => "pushed_out",
-            Self::FrameUnusable => "frame_unusable",
-            Self::FrameStale => "frame_stale",
-            Self::FramesSkipped => "frames_skipped",
-        }
-    }
+    pub const RECEIVER: &[Self] = Self::ALL.split_at(Self::PartsMissing as usize).1;
 }
 
 impl Reason {
@@ -314,7 +265,7 @@ impl Display for Reason {
 
 /// Number of times that each kind of reason has occurred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReasonCounts([u64; Cause::SENDER.len() + Cause::RECEIVER.len()]);
+pub struct ReasonCounts([u64; Cause::ALL.len()]);
 
 impl ReasonCounts {
     /// Returns how often reasons of this kind have occurred.
@@ -329,12 +280,12 @@ impl ReasonCounts {
 
     /// Serialises those of a sending session as an object with their names as keys.
     pub(crate) fn sender<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(Cause::SENDER.map(|cause| (cause.name(), self.get(cause))))
+        serializer.collect_map(Cause::SENDER.iter().map(|&cause| (cause.name(), self.get(cause))))
     }
 
     /// Serialises those of a receiving session likewise.
     pub(crate) fn receiver<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(Cause::RECEIVER.map(|cause| (cause.name(), self.get(cause))))
+        serializer.collect_map(Cause::RECEIVER.iter().map(|&cause| (cause.name(), self.get(cause))))
     }
 }
 
@@ -370,11 +321,11 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_count_and_a_name_of_its_own() {
-        let all = || Cause::SENDER.into_iter().chain(Cause::RECEIVER);
-        for (at, cause) in all().enumerate() {
+        for (at, cause) in Cause::ALL.into_iter().enumerate() {
             assert_eq!(cause as usize, at, "{cause:?}");
-            assert_eq!(all().filter(|other| other.name() == cause.name()).count(), 1, "{cause:?}");
+            assert_eq!(Cause::ALL.iter().filter(|other| other.name() == cause.name()).count(), 1, "{cause:?}");
         }
+        assert_eq!((Cause::SENDER.last(), Cause::RECEIVER.len()), (Some(&Cause::FrameOvertaken), 5));
     }
 
     #[test]

@@ -129,6 +129,11 @@ impl HostileLine {
         Ok(self.send.write_all(&bytes).await?)
     }
 
+    /// Says Hello.
+    pub(crate) async fn greet(&mut self) -> Result<()> {
+        self.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: self.own }).await
+    }
+
     pub(crate) async fn hear(&mut self) -> Result<ControlMessage> {
         let mut buffer = vec![0; 4_096];
         loop {
@@ -310,7 +315,7 @@ async fn abuse(endpoint: &quinn::Endpoint, target: SocketAddr, own: StreamEnd, s
             }
         };
         let _ = tokio::time::timeout(Duration::from_millis(100), more).await;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
+        line.greet().await?;
         idle.truncate(3);
         idle.push(line);
     }

@@ -19,6 +19,7 @@ use shell::identity::Identity;
 use crate::attack::GROWTH_MAX_MB;
 use crate::daemons::Daemon;
 use crate::relay::Relay;
+use crate::scenario::measured;
 
 /// Size of the pictures, and one that they get during the call.
 const SIZE: (usize, usize) = (160, 90);
@@ -186,9 +187,7 @@ impl Rehearsal {
 
     /// Pictures shown at the end that stays.
     fn shown(&self) -> Option<u64> {
-        let text = fs::read_to_string(self.home(self.stays).join("stats-received.jsonl")).ok()?;
-        let line = text.lines().rev().find_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())?;
-        line["frames_shown"].as_u64()
+        measured::last(&self.home(self.stays).join("stats-received.jsonl"))?["frames_shown"].as_u64()
     }
 
     fn held(&self) -> Held {

@@ -20,6 +20,7 @@ mod x11;
 mod y4m;
 
 use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
 
 use common::units::FrameId;
 use kernels::Picture;
@@ -66,6 +67,18 @@ pub enum Wish {
     Continue,
     /// The window was closed.
     Close,
+}
+
+/// Copies a picture for a thread that gives it back to `used`, into memory that has come back if there is any.
+fn copied(picture: &Picture, used: &Receiver<Picture>) -> Picture {
+    let fits = |used: &Picture| used.format() == picture.format() && used.size() == picture.size();
+    match used.try_iter().find(fits) {
+        Some(mut used) => {
+            used.data_mut().copy_from_slice(picture.data());
+            used
+        }
+        None => picture.clone(),
+    }
 }
 
 /// Something that shows or keeps pictures.

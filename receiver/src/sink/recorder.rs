@@ -17,7 +17,7 @@ use shell::record::ends;
 use shell::slot::{Put, Slot, Taken};
 
 use super::y4m::{Shot, Y4mFile};
-use super::{Sink, SinkError};
+use super::{Sink, SinkError, copied};
 
 /// Pictures that wait to be written.
 const DEPTH: usize = 8;
@@ -118,15 +118,8 @@ impl Sink for Recorder {
 
     fn show(&mut self, id: FrameId, picture: &Picture) -> Result<(), SinkError> {
         let Some(params) = self.params else { return Ok(()) };
-        let fits = |used: &Picture| used.data().len() == picture.data().len();
-        let copy = match self.used.try_iter().find(fits) {
-            Some(mut used) => {
-                used.data_mut().copy_from_slice(picture.data());
-                used
-            }
-            None => picture.clone(),
-        };
-        let shot = Shot { stream: self.streams, params, id, picture: copy, at: clock::now() };
+        let picture = copied(picture, &self.used);
+        let shot = Shot { stream: self.streams, params, id, picture, at: clock::now() };
         // A file that stands still is not waited for again and again.
         let wait = if self.waits && !self.stalled { WAIT } else { Duration::ZERO };
         match self.shots.put_timeout(shot, wait) {

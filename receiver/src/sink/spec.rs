@@ -52,9 +52,7 @@ impl SinkSpec {
             Self::V4l2(_) => "v4l2",
         }
     }
-}
 
-impl SinkSpec {
     /// Returns the file that it writes, if it writes one.
     pub fn file(&self) -> Option<&Path> {
         match self {

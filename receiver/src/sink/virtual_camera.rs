@@ -25,7 +25,7 @@ use shell::slot::{Slot, Taken};
 
 use super::camera_picture::CameraPicture;
 use super::video_output::{Pictures, VideoOutput, VideoOutputError, VideoOutputProblem, Written};
-use super::{Sink, SinkError, Wish};
+use super::{Sink, SinkError, Wish, copied};
 
 /// Longest wait of the thread for news.
 const WAIT: Duration = Duration::from_secs(1);
@@ -166,15 +166,7 @@ impl Sink for VirtualCamera {
 
     fn show(&mut self, _id: FrameId, picture: &Picture) -> Result<(), SinkError> {
         let Some(params) = self.params else { return Ok(()) };
-        let fits = |used: &Picture| used.format() == picture.format() && used.size() == picture.size();
-        let copy = match self.used.try_iter().find(fits) {
-            Some(mut used) => {
-                used.data_mut().copy_from_slice(picture.data());
-                used
-            }
-            None => picture.clone(),
-        };
-        self.tell(Some((params, copy)), None);
+        self.tell(Some((params, copied(picture, &self.used))), None);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use common::netsim::{NetConditions, Scenario};
 use serde_json::Value;
 
-use crate::support::{Daemon, Pair, has, until_nothing_is_lost};
+use crate::support::{Daemon, PATTERN, Pair, has, until_nothing_is_lost};
 use faults::relay::{Passed, Relay};
 
 const FRAMES: u64 = 150;
@@ -21,10 +21,9 @@ fn stream(loss: f64) -> (Value, Value, Passed) {
     relay.begin(Scenario::from(far).with_seed(SEED), Scenario::from(far).with_seed(SEED + 1));
     let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", "headless", "--backend", "cpu"]));
     let mut command = pair.sender_that(["--to", &relay.address().to_string()]);
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "6M", "--backend", "cpu"]);
+    command.args(["--source", PATTERN, "--rate", "6M", "--backend", "cpu"]);
     Daemon::start("sender", command.args(["--frames", &FRAMES.to_string()])).wait().check(0, &[]);
-    receiving.terminate();
-    receiving.wait().check(0, &[]);
+    receiving.stop();
     let last = |name: &str| pair.folder.stats(name).pop().unwrap();
     (last("sender.jsonl"), last("receiver.jsonl"), relay.stop())
 }

@@ -7,7 +7,7 @@ use picture::frame::{FrameRate, FrameSize};
 use sender::source::pattern::Pattern;
 
 use crate::display::Display;
-use crate::support::{Daemon, Pair, has, pattern_numbers, sender, until, until_nothing_is_lost};
+use crate::support::{Daemon, PATTERN, Pair, has, pattern_numbers, sender, until, until_nothing_is_lost};
 
 const FRAMES: u64 = 45;
 
@@ -123,10 +123,8 @@ fn both_must_do_it() {
     let sending = Daemon::start("sender", command.args(["--to", &pair.address]));
     sending.says(&["WARN", "sender call", "alike", "trying again"]);
     assert!(listening.is_running());
-    sending.terminate();
-    sending.wait().check(0, &[]);
-    listening.terminate();
-    listening.wait().check(0, &[]);
+    sending.stop();
+    listening.stop();
 }
 
 #[test]
@@ -140,15 +138,12 @@ fn a_call_begins_without_its_camera_and_the_other_side_is_told() {
     };
     let listening = both(&listener, &pair.sender_key, "camera:index=99:size=320x180", ["--listen", &pair.address]);
     listening.says(&["WARN", "camera", "the call goes on without it until it is there"]);
-    let dialling = both(&dialler, &pair.receiver_key, "pattern:size=320x180:fps=30", ["--to", &pair.address]);
+    let dialling = both(&dialler, &pair.receiver_key, PATTERN, ["--to", &pair.address]);
     dialling.says(&["camera lost, says the sender"]);
     // The way back works all the same.
     let shown = || std::fs::metadata(listener.shown()).is_ok_and(|file| file.len() > 500_000).then_some(());
     until("the other's pictures", shown);
-    for daemon in [dialling, listening] {
-        daemon.terminate();
-        daemon.wait().check(0, &[]);
-    }
+    [dialling, listening].into_iter().for_each(Daemon::stop);
 }
 
 #[test]
@@ -167,8 +162,7 @@ fn closing_the_window_hangs_up() {
     display.close(window);
     listening.wait().check(0, &[]);
     assert!(dialling.is_running(), "the other side waits for the next call");
-    dialling.terminate();
-    dialling.wait().check(0, &[]);
+    dialling.stop();
 }
 
 #[test]

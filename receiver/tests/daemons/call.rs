@@ -1,6 +1,5 @@
 //! `sender call`: both pictures over one connection, without any file of the other program.
 
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -45,7 +44,7 @@ impl Home {
 
     /// The last line about what is received.
     fn received(&self) -> Value {
-        last_line(&self.folder.join("call-received.jsonl"))
+        self.folder.last_stats("call-received.jsonl")
     }
 
     /// Waits for pictures of the other side that come now.
@@ -54,12 +53,6 @@ impl Home {
         let before = shown();
         until("pictures", || (self.received()["state"] == "streaming" && shown() > before + 5).then_some(()));
     }
-}
-
-/// Null where there is none. A line that is being written is none yet.
-fn last_line(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines().rev().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_default()
 }
 
 #[test]
@@ -81,7 +74,7 @@ fn two_empty_homes_are_introduced_and_call_and_come_back_after_a_kill() {
     let clara_calls = clara.call(&[]);
     for home in [&robert, &clara] {
         home.sees_the_other();
-        for line in [home.received(), last_line(&home.folder.join("call.jsonl"))] {
+        for line in [home.received(), home.folder.last_stats("call.jsonl")] {
             assert!(line["path"].as_str().is_some_and(|path| path.starts_with("directly")), "{line}");
         }
     }
@@ -104,8 +97,7 @@ fn two_empty_homes_are_introduced_and_call_and_come_back_after_a_kill() {
     until("the new address in her file", || learned().then_some(()));
     Daemon::start("sender", robert.sender().args(["call", "ana"])).wait().check(2, &["called \"ana\"", "only: clara"]);
     for calling in [robert_calls, clara_calls] {
-        calling.terminate();
-        calling.wait().check(0, &[]);
+        calling.stop();
     }
 }
 

@@ -6,9 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
-
-use crate::support::{Daemon, Pair, receiver, sender, until};
+use crate::support::{Daemon, PATTERN, Pair, receiver, sender, until};
 
 /// A user who is not the one of the tests.
 const OTHER: u32 = 65534;
@@ -22,11 +20,16 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The rate that the sender's last whole line of statistics has.
+/// Returns the rate in the sender's last line of statistics.
 fn rate(pair: &Pair) -> Option<u64> {
-    let text = fs::read_to_string(pair.folder.join("sender.jsonl")).ok()?;
-    let (lines, _) = text.rsplit_once('\n')?;
-    serde_json::from_str::<Value>(lines.lines().last()?).unwrap()["rate_target_bps"].as_u64()
+    pair.folder.last_stats("sender.jsonl")["rate_target_bps"].as_u64()
+}
+
+/// Asserts that the sender does not take this wish, and says why with these words.
+fn is_refused(pair: &Pair, wish: &str, words: &str) {
+    let refused = set(&mut sender(), pair, "sender.pem", wish);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains(words), "{}", said(&refused));
 }
 
 #[test]
@@ -37,13 +40,13 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
     let receiving = Daemon::start("receiver", &mut receiving);
     let mut sending = pair.sender();
     sending.env_remove("XDG_RUNTIME_DIR");
-    sending.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
+    sending.args(["--source", PATTERN, "--rate", "4M", "--backend", "cpu"]);
     let sending = Daemon::start("sender", &mut sending);
     sending.says(&["streaming"]);
 
     let set_rate = set(&mut sender(), &pair, "sender.pem", "rate=1M");
     assert!(set_rate.status.success() && set_rate.stdout.starts_with(b"sending 1.0 Mbit/s at most"), "{set_rate:?}");
-    until("the lower rate", || rate(&pair).filter(|rate| *rate <= 1_000_000));
+    until("the lower rate", || rate(&pair).filter(|&rate| rate <= 1_000_000));
     let set_latency = set(&mut receiver(), &pair, "receiver.pem", "latency_max_ms=30");
     assert!(set_latency.status.success(), "{set_latency:?}");
     for (wish, words) in [
@@ -53,9 +56,7 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
         ("size=640x360", "size takes a size up to 320x180, such as 640x360, or full, not \"640x360\""),
         ("faster", "is no KEY=VALUE"),
     ] {
-        let refused = set(&mut sender(), &pair, "sender.pem", wish);
-        assert_eq!(refused.status.code(), Some(2));
-        assert!(said(&refused).contains(words), "{}", said(&refused));
+        is_refused(&pair, wish, words);
     }
 
     let socket = pair.folder.join("sender.sock");
@@ -63,14 +64,9 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
         another_user_is_refused(&pair, &socket);
     }
-    for daemon in [sending, receiving] {
-        daemon.terminate();
-        daemon.wait().check(0, &[]);
-    }
+    [sending, receiving].into_iter().for_each(Daemon::stop);
     assert!(!socket.exists(), "it goes with the program");
-    let nobody = set(&mut sender(), &pair, "sender.pem", "rate=1M");
-    assert_eq!(nobody.status.code(), Some(2));
-    assert!(said(&nobody).contains("no sender of this user runs here"), "{}", said(&nobody));
+    is_refused(&pair, "rate=1M", "no sender of this user runs here");
 }
 
 #[test]
@@ -86,14 +82,10 @@ fn the_size_is_set_during_the_call_which_goes_on() {
         if prediction == "off" {
             sending.arg("--record").arg(&kept);
         }
-        sending.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
+        sending.args(["--source", PATTERN, "--rate", "4M", "--backend", "cpu"]);
         let sending = Daemon::start("sender", &mut sending);
         receiving.says(&["decoder ready: 320x180 at 30"]);
-        let shown = || {
-            let text = fs::read_to_string(pair.folder.join("receiver.jsonl")).ok()?;
-            let line: Value = serde_json::from_str(text.rsplit_once('\n')?.0.lines().last()?).unwrap();
-            line["frames_shown"].as_u64()
-        };
+        let shown = || pair.folder.last_stats("receiver.jsonl")["frames_shown"].as_u64();
         for (wish, size) in [("size=200x200", "200x112"), ("size=64x36", "64x36"), ("size=full", "320x180")] {
             let before = until("statistics", shown);
             until("pictures", || shown().filter(|&now| now > before + 10));
@@ -141,14 +133,10 @@ fn effects_are_set_during_the_call_and_seen_at_the_other_end() {
     fs::write(&config, "[effects]\ndetail = 1.5\n").unwrap();
     let mut sending = pair.sender();
     sending.env_remove("XDG_RUNTIME_DIR").arg("--config").arg(config);
-    sending.args(["--source", "pattern:size=320x180:fps=30", "--rate", "8M", "--backend", "cpu"]);
+    sending.args(["--source", PATTERN, "--rate", "8M", "--backend", "cpu"]);
     let sending = Daemon::start("sender", &mut sending);
     sending.says(&["effects: detail 1.5"]);
-    let stage = || {
-        let text = fs::read_to_string(pair.folder.join("sender.jsonl")).ok()?;
-        let line: Value = serde_json::from_str(text.rsplit_once('\n')?.0.lines().last()?).unwrap();
-        line["stages_us"]["effects"]["p50"].as_u64()
-    };
+    let stage = || pair.folder.last_stats("sender.jsonl")["stages_us"]["effects"]["p50"].as_u64();
     until("the stage in the statistics", || stage().filter(|&us| us > 0));
     let sharp = until("a picture", || sharpness(&shown));
 
@@ -165,19 +153,14 @@ fn effects_are_set_during_the_call_and_seen_at_the_other_end() {
         ("effects.even_light=bright", "effects.even_light takes 0 to 1 (0 is off), not \"bright\""),
         ("effects.blur=1", "\"effects.blur\" cannot be set during the call, only rate"),
     ] {
-        let refused = set(&mut sender(), &pair, "sender.pem", wish);
-        assert_eq!(refused.status.code(), Some(2));
-        assert!(said(&refused).contains(words), "{}", said(&refused));
+        is_refused(&pair, wish, words);
     }
     for wish in ["effects.noise=0", "effects.detail=1"] {
         assert!(set(&mut sender(), &pair, "sender.pem", wish).status.success());
     }
     sending.says(&["effects: off"]);
     until("the sharp picture", || sharpness(&shown).filter(|&again| again > 0.8 * sharp));
-    for daemon in [sending, receiving] {
-        daemon.terminate();
-        daemon.wait().check(0, &[]);
-    }
+    [sending, receiving].into_iter().for_each(Daemon::stop);
 }
 
 fn another_user_is_refused(pair: &Pair, socket: &Path) {

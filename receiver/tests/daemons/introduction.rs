@@ -80,8 +80,7 @@ fn a_ticket_introduces_two_machines_and_they_call_by_name() {
     sending.args(["--peer", "clara", "--source", "pattern:size=64x48:fps=30", "--rate", "2M", "--backend", "cpu"]);
     let sending = Daemon::start("sender", &mut sending);
     receiving.wait().check(0, &[]);
-    sending.terminate();
-    sending.wait().check(0, &[]);
+    sending.stop();
     let shown = homes.folder.stats("receiver.jsonl").pop().unwrap()["frames_shown"].as_u64().unwrap();
     assert!(shown > 0, "{shown}");
 }

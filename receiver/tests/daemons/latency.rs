@@ -5,7 +5,7 @@ use std::process::Command;
 
 use common::latency::{STAGES, STAGES_THERE};
 
-use crate::support::{Daemon, Pair, sender, until};
+use crate::support::{Daemon, PATTERN, Pair, sender, until};
 
 /// Returns the number at the end of the line that begins with `name`, milliseconds.
 #[track_caller]
@@ -21,7 +21,7 @@ fn tester(pair: &Pair) -> Command {
     let mut command = sender();
     command.arg("--config").arg(file).args(["--latency-test", "--to", &pair.address, "--peer", &pair.receiver_key]);
     command.arg("--identity").arg(pair.folder.join("sender.pem"));
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "3M", "--backend", "cpu"]);
+    command.args(["--source", PATTERN, "--rate", "3M", "--backend", "cpu"]);
     command
 }
 
@@ -50,8 +50,7 @@ fn pictures_come_back_and_the_stages_are_the_round_trip() {
         assert!(table.contains("both clocks say") || table.contains("clock suspect"), "{table}");
         assert!(bouncing.is_running());
     }
-    bouncing.terminate();
-    bouncing.wait().check(0, &[]);
+    bouncing.stop();
     let received = pair.folder.stats("receiver.jsonl").pop().unwrap();
     assert_eq!(received["datagrams_malformed"], 0, "{received}");
 }
@@ -63,6 +62,5 @@ fn a_receiver_that_bounces_nothing_is_told_apart() {
     until("a listening receiver", || pair.is_listening().then_some(()));
     let ended = Daemon::start("sender", &mut tester(&pair)).wait();
     ended.check(4, &["nobody sends pictures back", "`receiver --bounce`"]);
-    waiting.terminate();
-    waiting.wait().check(0, &[]);
+    waiting.stop();
 }

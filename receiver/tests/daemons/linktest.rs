@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::support::{Daemon, Pair, free_address, sender, until};
+use crate::support::{Daemon, PATTERN, Pair, free_address, sender, until};
 
 /// Returns the tester's command; `pair.sender()` has flags that a test does not take.
 fn tester(pair: &Pair, identity: &str, target: &str) -> Command {
@@ -39,10 +39,9 @@ fn a_waiting_receiver_is_measured_and_goes_on_waiting() {
     assert!(receiver.is_running());
     // The test was no call: the receiver has seen no stream, and still takes one.
     let mut command = pair.sender();
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu", "--frames", "5"]);
+    command.args(["--source", PATTERN, "--rate", "4M", "--backend", "cpu", "--frames", "5"]);
     Daemon::start("sender", &mut command).wait().check(0, &[]);
-    receiver.terminate();
-    receiver.wait().check(0, &[]);
+    receiver.stop();
     assert_eq!(pair.folder.stats("receiver.jsonl").pop().unwrap()["datagrams_malformed"], 0);
 }
 
@@ -50,18 +49,14 @@ fn a_waiting_receiver_is_measured_and_goes_on_waiting() {
 fn a_call_is_not_disturbed() {
     let pair = Pair::new();
     let receiving = waiting(&pair);
-    let mut command = pair.sender();
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
-    let mut sending = Daemon::start("sender", &mut command);
+    let mut sending = pair.stream(PATTERN);
     let lines = || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).unwrap_or_default();
     // Its decoder is named once pictures are shown.
     until("a call", || lines().contains("\"backend\":\"cpu\"").then_some(()));
     Daemon::start("sender", &mut tester(&pair, "sender.pem", &pair.address)).wait().check(4, &["in a call"]);
     assert!(sending.is_running());
-    sending.terminate();
-    sending.wait().check(0, &[]);
-    receiving.terminate();
-    receiving.wait().check(0, &[]);
+    sending.stop();
+    receiving.stop();
 }
 
 #[test]
@@ -74,8 +69,7 @@ fn strangers_and_wrong_addresses_get_a_sentence() {
     let nobody = free_address();
     Daemon::start("sender", &mut tester(&pair, "sender.pem", &nobody)).wait().check(4, &[&nobody, "receiver"]);
     Daemon::start("sender", &mut tester(&pair, "sender.pem", "home:0")).wait().check(2, &["HOST:PORT"]);
-    receiver.terminate();
-    receiver.wait().check(0, &[]);
+    receiver.stop();
 }
 
 /// Two machines that know each other by name, with their UDP ports.
@@ -148,8 +142,7 @@ fn a_machine_is_tested_by_name_whichever_of_the_two_would_dial_in_a_call() {
         let said = String::from_utf8(refused.stderr).unwrap();
         assert_eq!(refused.status.code(), Some(4), "{said}");
         for call in [calling, other] {
-            call.terminate();
-            call.wait().check(0, &[]);
+            call.stop();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Both daemons on the loopback, on each back end, from a Y4M file to a Y4M file.
 
-use crate::support::{Daemon, Pair, has, pattern_numbers, read_y4m, until_nothing_is_lost};
+use crate::support::{Daemon, PATTERN, Pair, has, pattern_numbers, read_y4m, until_nothing_is_lost};
 
 const FRAMES: u64 = 60;
 /// Side of a square that is one bit of a picture's number, pixels.
@@ -91,8 +91,7 @@ fn without_its_virtual_camera_a_call_goes_on() {
     let sending = Daemon::start("sender", &mut command);
     receiving.says(&["WARN", "the virtual camera /dev/video-none is not there", "the call goes on without it"]);
     receiving.wait().check(3, &["the virtual camera /dev/video-none is not there"]);
-    sending.terminate();
-    sending.wait().check(0, &[]);
+    sending.stop();
     let received = pair.folder.stats("receiver.jsonl").pop().unwrap();
     assert!(received["frames_shown"].as_u64() >= Some(10), "{received}");
 }
@@ -140,7 +139,7 @@ fn stream_pattern() -> Result<(), String> {
     let sink = format!("y4m:{}", output.display());
     let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", &sink, "--backend", "cpu"]));
     let mut command = pair.sender();
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "6M", "--backend", "cpu"]);
+    command.args(["--source", PATTERN, "--rate", "6M", "--backend", "cpu"]);
     Daemon::start("sender", command.args(["--frames", &FRAMES.to_string()])).wait().check(0, &[]);
     receiving.wait().check(0, &[]);
 

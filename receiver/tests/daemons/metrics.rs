@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use crate::support::{Daemon, PATIENCE, Pair, until};
+use crate::support::{Daemon, PATIENCE, PATTERN, Pair, until};
 
 fn scrape(address: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
@@ -39,7 +39,7 @@ fn both_daemons_serve_their_statistics() {
     let receiving = Daemon::start("receiver", command.args(["--sink", "headless", "--backend", "cpu"]));
     let mut command = pair.sender();
     command.arg("--config").arg(config("sender.toml", &sender_page));
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
+    command.args(["--source", PATTERN, "--rate", "4M", "--backend", "cpu"]);
     let sending = Daemon::start("sender", &mut command);
 
     let page = until("frames on the sender's page", || {
@@ -53,10 +53,8 @@ fn both_daemons_serve_their_statistics() {
     });
     assert!(value(&page, r#"duet_receiver_latency_seconds{quantile="0.95"}"#).unwrap() > 0.0, "{page}");
 
-    sending.terminate();
-    sending.wait().check(0, &[]);
-    receiving.terminate();
-    receiving.wait().check(0, &[]);
+    sending.stop();
+    receiving.stop();
 }
 
 #[test]
@@ -65,8 +63,7 @@ fn a_start_keeps_the_statistics_of_the_one_before() {
     for starts in 1..=2 {
         let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", "headless", "--backend", "cpu"]));
         receiving.says(&["listening"]);
-        receiving.terminate();
-        receiving.wait().check(0, &[]);
+        receiving.stop();
         let finals = pair.folder.read("receiver.jsonl").matches("\"final\":true").count();
         assert_eq!(finals, starts);
     }

@@ -2,7 +2,6 @@
 //! server; and servers of all kinds, which cost a call nothing that has another way.
 
 use faults::mailbox::{MailboxServer, Manners};
-use serde_json::Value;
 
 use crate::support::{Daemon, Pair, free_address, sender, until};
 
@@ -44,12 +43,9 @@ impl Homes {
     /// Waits until both have pictures of each other, and each says a line with all `words`; returns what they said.
     fn see_each_other(&self, calls: [Daemon; 2], words: &[&str]) -> [String; 2] {
         for name in SIDES {
-            let file = self.pair.folder.join(&format!("{name}-received.jsonl"));
-            until("pictures", || {
-                let text = std::fs::read_to_string(&file).unwrap_or_default();
-                let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-                lines.next_back().and_then(|line| line["frames_shown"].as_u64()).filter(|shown| *shown > 5)
-            });
+            let file = format!("{name}-received.jsonl");
+            let shown = || self.pair.folder.last_stats(&file)["frames_shown"].as_u64();
+            until("pictures", || shown().filter(|&shown| shown > 5));
         }
         for call in &calls {
             call.says(words);

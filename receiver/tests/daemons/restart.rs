@@ -2,25 +2,20 @@
 
 use std::process::Command;
 
-use serde_json::Value;
-
-use crate::support::{Daemon, Pair, pattern_numbers, until};
+use crate::support::{Daemon, PATTERN, Pair, pattern_numbers, until};
 
 /// Number of pictures, more than are under way when a sender ends.
 const MORE: u64 = 60;
 
 fn sender(pair: &Pair, mode: &str) -> Command {
     let mut command = pair.sender_that([mode, &pair.address]);
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "6M", "--backend", "cpu"]);
+    command.args(["--source", PATTERN, "--rate", "6M", "--backend", "cpu"]);
     command
 }
 
-/// Returns pictures shown so far, by the last whole line of the running receiver's statistics.
+/// Returns pictures shown so far, by the running receiver's statistics.
 fn shown(pair: &Pair) -> u64 {
-    let text = std::fs::read_to_string(pair.folder.join("receiver.jsonl")).unwrap_or_default();
-    let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
-    let last: Option<Value> = whole.lines().last().map(|line| serde_json::from_str(line).unwrap());
-    last.and_then(|line| line["frames_shown"].as_u64()).unwrap_or(0)
+    pair.folder.last_stats("receiver.jsonl")["frames_shown"].as_u64().unwrap_or(0)
 }
 
 /// Ends a first sender with `end` while its pictures are shown, then starts a second one. `modes`: who dials
@@ -41,10 +36,7 @@ fn comes_back(modes: [&str; 2], end: impl FnOnce(Daemon)) {
     let before = shown(&pair);
     let second = Daemon::start("sender", &mut sender(&pair, modes[1]));
     until("pictures of the second sender", || (shown(&pair) > before + MORE).then_some(()));
-    for daemon in [second, receiving] {
-        daemon.terminate();
-        daemon.wait().check(0, &[]);
-    }
+    [second, receiving].into_iter().for_each(Daemon::stop);
     let numbers = pattern_numbers(&output);
     let begins: Vec<_> = (1..numbers.len()).filter(|&at| numbers[at] < numbers[at - 1]).collect();
     let [again] = begins[..] else { panic!("the pictures begin again at {begins:?} of {numbers:?}") };
@@ -55,8 +47,7 @@ fn comes_back(modes: [&str; 2], end: impl FnOnce(Daemon)) {
 #[test]
 fn after_a_signal() {
     comes_back(["--listen", "--to"], |sender| {
-        sender.terminate();
-        sender.wait().check(0, &[]);
+        sender.stop();
     });
 }
 

@@ -17,9 +17,7 @@ const fn level(number: usize) -> u8 {
 fn stream(pair: &Pair, source: &str) -> Ended {
     let sink = format!("y4m:{}", pair.folder.join("out.y4m").display());
     let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", &sink, "--backend", "cpu"]));
-    let mut command = pair.sender();
-    command.args(["--source", source, "--rate", "4M", "--backend", "cpu"]);
-    let ended = Daemon::start("sender", &mut command).wait();
+    let ended = pair.stream(source).wait();
     receiving.wait().check(0, &[]);
     ended
 }
@@ -52,10 +50,7 @@ fn a_sender_whose_camera_is_missing_waits_for_it_and_the_receiver_is_told() {
     let sending = Daemon::start("sender", pair.sender().args(source));
     sending.says(&["WARN", "camera", "the call goes on without it until it is there"]);
     receiving.says(&["camera lost, says the sender"]);
-    for daemon in [sending, receiving] {
-        daemon.terminate();
-        daemon.wait().check(0, &[]);
-    }
+    [sending, receiving].into_iter().for_each(Daemon::stop);
 }
 
 #[test]

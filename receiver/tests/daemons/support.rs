@@ -14,6 +14,8 @@ use picture::y4m::{Y4mHeader, Y4mReader};
 use serde_json::Value;
 use shell::identity::Identity;
 
+/// A small test pattern.
+pub(crate) const PATTERN: &str = "pattern:size=320x180:fps=30";
 /// Longest a daemon may take; only a hang takes as long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -87,6 +89,13 @@ impl Folder {
         assert!(last["final"] == true && others.iter().all(|line| line["final"] == false), "{lines:?}");
         lines
     }
+
+    /// Returns the last line of a statistics file that is being written, null where there is none. A line that is not
+    /// whole is none yet.
+    pub(crate) fn last_stats(&self, name: &str) -> Value {
+        let text = std::fs::read_to_string(self.join(name)).unwrap_or_default();
+        text.lines().rev().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_default()
+    }
 }
 
 impl Drop for Folder {
@@ -108,7 +117,7 @@ pub(crate) fn read_y4m(path: &Path) -> (Y4mHeader, Vec<Vec<u8>>) {
 /// Returns the numbers in the pictures of the sender's test pattern.
 pub(crate) fn pattern_numbers(path: &Path) -> Vec<u32> {
     let (header, pictures) = read_y4m(path);
-    let number = |picture: &Vec<u8>| sender::source::pattern::read_number(picture, header.size);
+    let number = |picture: &Vec<u8>| sender::source::pattern::read_row(picture, header.size, 0);
     let numbers = pictures.iter().enumerate();
     numbers.map(|(at, picture)| number(picture).unwrap_or_else(|| panic!("picture {at} has no number"))).collect()
 }
@@ -186,8 +195,14 @@ impl Daemon {
 
     /// Asks the daemon to stop, as systemd does.
     pub(crate) fn terminate(&self) {
-        let status = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(status.success());
+        self.signal("TERM");
+    }
+
+    /// Asks the daemon to stop, and checks that it ends well.
+    #[track_caller]
+    pub(crate) fn stop(self) {
+        self.terminate();
+        self.wait().check(0, &[]);
     }
 
     /// Tells the daemon that its terminal has closed.
@@ -336,7 +351,12 @@ impl Pair {
         self.sender_that(["--to", &self.address])
     }
 
-    /// Returns the same, but it dials or listens as `mode`, a flag and its value, says.
+    /// Starts a sender of this source.
+    pub(crate) fn stream(&self, source: &str) -> Daemon {
+        Daemon::start("sender", self.sender().args(["--source", source, "--rate", "4M", "--backend", "cpu"]))
+    }
+
+    /// Returns the sender's command, but it dials or listens as `mode`, a flag and its value, says.
     pub(crate) fn sender_that(&self, mode: [&str; 2]) -> Command {
         let mut command = sender();
         command

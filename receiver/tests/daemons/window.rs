@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::display::{Compositor, Display, Screenshot};
-use crate::support::{Daemon, Pair, until};
+use crate::support::{Daemon, PATTERN, Pair, until};
 
 const ESCAPE: u32 = 0xff1b;
 const LETTER_H: u32 = 0x68;
@@ -25,6 +25,14 @@ fn receiver(pair: &Pair, backend: &str, sink: &str) -> Command {
 
 fn start(display: &Display, pair: &Pair, backend: &str, sink: &str) -> Daemon {
     Daemon::start("receiver", receiver(pair, backend, sink).env("DISPLAY", &display.name))
+}
+
+/// Opens the window of a receiver: its screen, the two daemons' place, the receiver, and the window's number.
+fn opened(backend: &str, sink: &str) -> (Display, Pair, Daemon, u32) {
+    let (display, pair) = (Display::start(800, 600), Pair::new());
+    let receiver = start(&display, &pair, backend, sink);
+    let window = until("a window", || display.find("Duet"));
+    (display, pair, receiver, window)
 }
 
 fn is_white(pixel: &u32) -> bool {
@@ -53,9 +61,7 @@ fn escape(display: &Display, window: u32, receiver: &mut Daemon) {
 #[test]
 fn escape_pressed_twice_ends_a_waiting_receiver() {
     for backend in BACKENDS {
-        let (display, pair) = (Display::start(800, 600), Pair::new());
-        let mut receiver = start(&display, &pair, backend, "window");
-        let window = until("a window", || display.find("Duet"));
+        let (display, _pair, mut receiver, window) = opened(backend, "window");
         let shot = until("a text on black", || {
             let shot = display.screenshot(window);
             shot.pixels.iter().any(is_white).then_some(shot)
@@ -72,9 +78,7 @@ fn escape_pressed_twice_ends_a_waiting_receiver() {
 #[test]
 fn a_key_that_goes_down_and_up_between_two_looks_counts() {
     for backend in BACKENDS {
-        let (display, pair) = (Display::start(800, 600), Pair::new());
-        let receiver = start(&display, &pair, backend, "window");
-        let window = until("a window", || display.find("Duet"));
+        let (display, _pair, receiver, window) = opened(backend, "window");
         let top = || {
             let shot = display.screenshot(window);
             shot.pixels[..shot.width * 150].iter().any(is_white)
@@ -129,9 +133,7 @@ fn by_itself_the_window_is_opened_by_winit_and_where_that_fails_by_minifb() {
 #[test]
 fn closing_the_window_ends_a_waiting_receiver() {
     for backend in BACKENDS {
-        let (display, pair) = (Display::start(800, 600), Pair::new());
-        let receiver = start(&display, &pair, backend, "window");
-        let window = until("a window", || display.find("Duet"));
+        let (display, _pair, receiver, window) = opened(backend, "window");
         display.close(window);
         receiver.wait().check(0, &[]);
     }
@@ -140,9 +142,7 @@ fn closing_the_window_ends_a_waiting_receiver() {
 #[test]
 fn full_screen_covers_the_screen() {
     for backend in BACKENDS {
-        let (display, pair) = (Display::start(800, 600), Pair::new());
-        let receiver = start(&display, &pair, backend, "window:fullscreen");
-        let window = until("a window", || display.find("Duet"));
+        let (display, _pair, receiver, window) = opened(backend, "window:fullscreen");
         until("full screen", || (display.geometry(window) == (0, 0, 800, 600)).then_some(()));
         display.close(window);
         receiver.wait().check(0, &[]);
@@ -152,9 +152,7 @@ fn full_screen_covers_the_screen() {
 #[test]
 fn a_key_asks_the_window_manager_to_keep_the_window_above_others_or_no_longer() {
     for backend in BACKENDS {
-        let (display, pair) = (Display::start(800, 600), Pair::new());
-        let receiver = start(&display, &pair, backend, "window");
-        let window = until("a window", || display.find("Duet"));
+        let (display, _pair, receiver, window) = opened(backend, "window");
         display.manage();
         for wanted in [true, false] {
             let asked = || display.asked_for(b"_NET_WM_STATE_ABOVE");
@@ -170,9 +168,7 @@ fn the_end_of_the_x_server_ends_a_call_with_a_goodbye() {
     for backend in BACKENDS {
         let (mut display, pair) = (Display::start(800, 600), Pair::new());
         let receiver = start(&display, &pair, backend, "window");
-        let mut command = pair.sender();
-        command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
-        let mut sender = Daemon::start("sender", &mut command);
+        let mut sender = pair.stream(PATTERN);
         let shown = || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok();
         until("a picture", || shown()?.lines().any(|line| !line.contains("\"frames_shown\":0,")).then_some(()));
         display.end();
@@ -197,8 +193,8 @@ const QUARTERS: [([u8; 3], [u8; 3]); 4] = [
     ([128, 128, 128], [128, 128, 128]),
 ];
 
-/// Returns one picture of four colours as a Y4M file.
-fn four_colours() -> Vec<u8> {
+/// Returns one picture of four colours, in a file of the pair's folder, as a source.
+fn four_colours(pair: &Pair) -> String {
     let (width, height) = SIZE;
     let mut bytes =
         format!("YUV4MPEG2 W{width} H{height} F30:1 Ip A1:1 C420jpeg XCOLORRANGE=FULL\nFRAME\n").into_bytes();
@@ -208,7 +204,9 @@ fn four_colours() -> Vec<u8> {
         let quarter = |x: usize, y: usize| 2 * usize::from(y >= height / 2) + usize::from(x >= width / 2);
         bytes.extend((0..*height).flat_map(|y| (0..*width).map(move |x| QUARTERS[quarter(x, y)].0[channel])));
     }
-    bytes
+    let clip = pair.folder.join("four.y4m");
+    std::fs::write(&clip, bytes).unwrap();
+    format!("y4m:{}:loop", clip.display())
 }
 
 /// Returns true if the middles of the quarters have their colours.
@@ -234,12 +232,9 @@ fn shows_the_line(shot: &Screenshot) -> bool {
 fn the_window_shows_what_was_sent_until_escape() {
     for backend in BACKENDS {
         let (display, pair) = (Display::start(800, 600), Pair::new());
-        let clip = pair.folder.join("four.y4m");
-        std::fs::write(&clip, four_colours()).unwrap();
+        let clip = four_colours(&pair);
         let mut receiver = start(&display, &pair, backend, "window");
-        let mut command = pair.sender();
-        command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
-        let mut sender = Daemon::start("sender", &mut command);
+        let mut sender = pair.stream(&clip);
 
         let window = until("a window", || display.find("Duet"));
         until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
@@ -255,8 +250,7 @@ fn the_window_shows_what_was_sent_until_escape() {
         escape(&display, window, &mut receiver);
         receiver.wait().check(0, &[]);
         assert!(sender.is_running(), "a viewer that leaves must not end the sender");
-        sender.terminate();
-        sender.wait().check(0, &[]);
+        sender.stop();
     }
 }
 
@@ -264,21 +258,15 @@ fn the_window_shows_what_was_sent_until_escape() {
 fn a_picture_is_whole_on_a_server_that_shares_no_memory() {
     for backend in BACKENDS {
         let (display, pair) = (Display::start_without_sharing(800, 600), Pair::new());
-        let clip = pair.folder.join("four.y4m");
-        std::fs::write(&clip, four_colours()).unwrap();
+        let clip = four_colours(&pair);
         let receiver = start(&display, &pair, backend, "window");
-        let mut command = pair.sender();
-        command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
-        let sender = Daemon::start("sender", &mut command);
+        let sender = pair.stream(&clip);
         let window = until("a window", || display.find("Duet"));
         until("the picture and the line", || {
             let shot = display.screenshot(window);
             (shows_the_quarters(&shot) && shows_the_line(&shot)).then_some(())
         });
-        for daemon in [sender, receiver] {
-            daemon.terminate();
-            daemon.wait().check(0, &[]);
-        }
+        [sender, receiver].into_iter().for_each(Daemon::stop);
     }
 }
 
@@ -286,15 +274,9 @@ fn a_picture_is_whole_on_a_server_that_shares_no_memory() {
 fn a_killed_sender_dims_the_picture_and_a_line_says_so_until_it_is_back() {
     for backend in BACKENDS {
         let (display, pair) = (Display::start(800, 600), Pair::new());
-        let clip = pair.folder.join("four.y4m");
-        std::fs::write(&clip, four_colours()).unwrap();
-        let source = format!("y4m:{}:loop", clip.display());
-        let start_sender = || {
-            let mut command = pair.sender();
-            Daemon::start("sender", command.args(["--source", &source, "--rate", "4M", "--backend", "cpu"]))
-        };
+        let clip = four_colours(&pair);
         let receiver = start(&display, &pair, backend, "window");
-        let sender = start_sender();
+        let sender = pair.stream(&clip);
         let window = until("a window", || display.find("Duet"));
         let picture = || shows_the_quarters(&display.screenshot(window)).then_some(());
         until("the picture", picture);
@@ -311,12 +293,9 @@ fn a_killed_sender_dims_the_picture_and_a_line_says_so_until_it_is_back() {
         let said = until("a dimmed picture and a line", dead);
         until("the next second in the line", || dead().filter(|now| *now != said));
 
-        let sender = start_sender();
+        let sender = pair.stream(&clip);
         until("the picture again", picture);
-        for daemon in [sender, receiver] {
-            daemon.terminate();
-            daemon.wait().check(0, &[]);
-        }
+        [sender, receiver].into_iter().for_each(Daemon::stop);
         let lines = pair.folder.stats("receiver.jsonl");
         let states: Vec<_> = lines.iter().map(|line| line["state"].as_str().unwrap()).collect();
         for state in ["waiting", "streaming", "silent"] {
@@ -336,17 +315,14 @@ fn a_killed_sender_dims_the_picture_and_a_line_says_so_until_it_is_back() {
 fn the_screen_saver_is_held_while_a_picture_is_shown() {
     for backend in BACKENDS {
         let (display, pair) = (Display::start(800, 600), Pair::new());
-        let clip = pair.folder.join("four.y4m");
-        std::fs::write(&clip, four_colours()).unwrap();
+        let clip = four_colours(&pair);
         let receiver = start(&display, &pair, backend, "window");
         let window = until("a window", || display.find("Duet"));
         let is_on = |on: bool| move |(state, _): &(bool, Duration)| *state == on;
         display.set_saver(1);
         until("a dark screen before there is a picture", || Some(display.saver()).filter(is_on(true)));
 
-        let mut command = pair.sender();
-        command.args(["--source", &format!("y4m:{}:loop", clip.display()), "--rate", "4M", "--backend", "cpu"]);
-        let sender = Daemon::start("sender", &mut command);
+        let sender = pair.stream(&clip);
         until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
         until("the light", || Some(display.saver()).filter(is_on(false)));
         // Three times the server's own time without a key, and it stays on.
@@ -355,11 +331,9 @@ fn the_screen_saver_is_held_while_a_picture_is_shown() {
         });
         assert!(!is_dark, "the screen went dark in a call");
 
-        sender.terminate();
-        sender.wait().check(0, &[]);
+        sender.stop();
         until("a dark screen when nobody is in the call", || Some(display.saver()).filter(is_on(true)));
-        receiver.terminate();
-        receiver.wait().check(0, &[]);
+        receiver.stop();
     }
 }
 
@@ -369,13 +343,10 @@ fn on_wayland_pictures_are_shown_until_the_compositor_ends() {
     let mut command = receiver(&pair, "winit", "window");
     command.env("XDG_RUNTIME_DIR", compositor.folder.join("")).env("WAYLAND_DISPLAY", Compositor::NAME);
     let receiver = Daemon::start("receiver", command.env_remove("DISPLAY"));
-    let mut command = pair.sender();
-    command.args(["--source", "pattern:size=320x180:fps=30", "--rate", "4M", "--backend", "cpu"]);
-    let sender = Daemon::start("sender", &mut command);
+    let sender = pair.stream(PATTERN);
     let shown = || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok();
     until("a picture", || shown()?.lines().any(|line| !line.contains("\"frames_shown\":0,")).then_some(()));
     compositor.end();
     receiver.wait().check(3, &["the Wayland compositor has ended"]);
-    sender.terminate();
-    sender.wait().check(0, &[]);
+    sender.stop();
 }

@@ -28,8 +28,7 @@ fn refused_until(pair: &Pair, identity: &Path, peer: &str, end: impl FnOnce(Daem
     command.args(["--to", &pair.address, "--peer", peer, "--backend", "cpu"]).args(SOURCE);
     let ended = end(Daemon::start("sender", command.arg("--identity").arg(identity)));
     assert!(receiving.is_running(), "a stranger must not end the receiver");
-    receiving.terminate();
-    receiving.wait().check(0, &[]);
+    receiving.stop();
     let stats = pair.folder.stats("receiver.jsonl");
     assert_eq!(stats.last().unwrap()["bytes_received"], 0);
     assert_eq!(stats.last().unwrap()["frames_shown"], 0);
@@ -190,8 +189,7 @@ fn a_signature_by_another_private_key() {
     assert!(!is_let_in(&allowed, &thief), "the signature is not checked");
     assert!(!is_let_in(&thief, &thief), "the key is not checked");
     assert!(receiving.is_running());
-    receiving.terminate();
-    receiving.wait().check(0, &[]);
+    receiving.stop();
     assert_eq!(pair.folder.stats("receiver.jsonl").last().unwrap()["frames_shown"], 0);
 }
 
@@ -211,8 +209,7 @@ fn a_stranger_at_a_sender_that_listens() {
     assert!(sending.is_running());
     sending.says(&["was not accepted"]);
     assert!(!sending.said().contains("connected to"), "{}", sending.said());
-    sending.terminate();
-    sending.wait().check(0, &[]);
+    sending.stop();
     let last = pair.folder.stats("sender.jsonl").pop().unwrap();
     for count in ["frames_sent", "bytes_sent"] {
         assert_eq!(last[count], 0, "{count}: {last}");
@@ -242,8 +239,7 @@ fn a_machine_that_is_taken_out_of_the_file_is_a_stranger_and_the_others_stay() {
             }
         }
         assert!(receiving.is_running());
-        receiving.terminate();
-        receiving.wait().check(0, &[]);
+        receiving.stop();
     }
 }
 

@@ -14,7 +14,7 @@ use super::SourceInfo;
 use super::input::{Input, failed};
 
 /// A file being decoded. What is damaged is passed over and counted, and the picture before stands for it.
-pub(super) struct Film {
+pub(super) struct DuetFilm {
     reader: ContainerReader<BufReader<Input>>,
     frames: Frames,
     picture: Picture,
@@ -68,7 +68,7 @@ impl Frames {
     }
 }
 
-impl Film {
+impl DuetFilm {
     pub(super) fn open(input: Input, path: &Path) -> Result<Self, Failure> {
         let reader = read(input, path)?;
         let params = *reader.params();
@@ -99,9 +99,9 @@ impl Film {
         self.damaged
     }
 
-    /// Plays the file, opened again, from its begin.
-    pub(super) fn begin_again(&mut self, input: Input) -> Result<(), Failure> {
-        let reader = read(input, &self.path)?;
+    /// Opens the file again, to play it from its begin.
+    pub(super) fn open_again(&mut self) -> Result<(), Failure> {
+        let reader = read(Input::open_again(&self.path)?, &self.path)?;
         if reader.params() != self.reader.params() {
             return Err(failed(&self.path, &"it has changed while it was played"));
         }
@@ -111,7 +111,7 @@ impl Film {
     }
 
     /// Puts the next picture into `data`; false at the end.
-    pub(super) fn next(&mut self, data: &mut Vec<u8>) -> Result<bool, Failure> {
+    pub(super) fn read(&mut self, data: &mut Vec<u8>) -> Result<bool, Failure> {
         while self.frame.is_none() && self.until.is_none() {
             match self.reader.next_entry().map_err(|error| failed(&self.path, &error))? {
                 Some(Entry::Frame(frame)) => self.frame = Some(self.checked(frame)?),

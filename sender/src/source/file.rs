@@ -1,18 +1,19 @@
 //! Files of pictures, played at their rate.
 
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::units::Timestamp;
-use picture::frame::{BitDepth, ColourSpace, FrameRate, PixelFormat};
-use picture::y4m::{Y4mError, Y4mReader};
+use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::y4m::{Y4mHeader, Y4mReader};
 use shell::clock;
 use shell::exit::Failure;
 
+use super::duet::DuetFilm;
 use super::input::{Input, failed};
 use super::mjpeg::MjpegReader;
 use super::spec::{Layout, Speed};
-use super::{FrameSource, SourceFrame, SourceInfo, duet, jpeg};
+use super::{FrameSource, SourceFrame, SourceInfo, jpeg};
 
 /// Opens a file. `configured` wins over the rate in a file's header, `fallback` stands in where there is none.
 pub(super) fn open(
@@ -28,27 +29,16 @@ pub(super) fn open(
         Speed::Rate(rate) => rate,
         Speed::Own | Speed::Free => configured.or(own).unwrap_or(fallback),
     };
-    let frames_end = |rate| Player { rate: (pace != Speed::Free).then_some(rate), next: None };
+    let (is_there, playing) = (true, (repeat, pace));
     Ok(match layout {
         Layout::Y4m => {
-            let reader =
-                Y4mReader::new(BufReader::with_capacity(1 << 20, input)).map_err(|error| failed(path, &error))?;
-            let header = reader.header();
-            if header.depth != BitDepth::Eight {
-                return Err(failed(
-                    path,
-                    &format!("its samples have {} bits: a live stream's have 8", header.depth.bits()),
-                ));
+            let reader = y4m(input, path)?;
+            let &Y4mHeader { size, rate: own, depth, colour, .. } = reader.header();
+            if depth != BitDepth::Eight {
+                return Err(failed(path, &format!("its samples have {} bits: a live stream's have 8", depth.bits())));
             }
-            let info = SourceInfo {
-                size: header.size,
-                frame_rate: rate(header.rate),
-                colour: header.colour,
-                is_live,
-                is_there: true,
-            };
-            let player = frames_end(info.frame_rate);
-            Box::new(Y4mFile { reader, repeat, info, player, name: path.display().to_string() })
+            let info = SourceInfo { size, frame_rate: rate(own), colour, is_live, is_there };
+            played(Y4mFilm { reader, path: path.to_owned() }, info, playing)
         }
         Layout::Mjpeg => {
             let mut pictures = Pictures { reader: Some(MjpegReader::new(input)), damaged: 0, broken: 0, why: None };
@@ -58,14 +48,13 @@ pub(super) fn open(
                 let why = pictures.why.map_or_else(String::new, |why| format!(" that can be used: {why}"));
                 return Err(Failure::usage(format!("{}: there is no JPEG picture in it{why}", path.display())));
             };
-            let info = SourceInfo { size, frame_rate: rate(None), colour: ColourSpace::JPEG, is_live, is_there: true };
-            let player = frames_end(info.frame_rate);
-            Box::new(MjpegFile { pictures, first: Some((format, data)), repeat, info, player, path: path.to_owned() })
+            let info = SourceInfo { size, frame_rate: rate(None), colour: ColourSpace::JPEG, is_live, is_there };
+            played(MjpegFilm { pictures, first: Some((format, data)), size, path: path.to_owned() }, info, playing)
         }
         Layout::Duet => {
-            let film = duet::Film::open(input, path)?;
+            let film = DuetFilm::open(input, path)?;
             let info = SourceInfo { frame_rate: rate(Some(film.info().frame_rate)), is_live, ..film.info() };
-            Box::new(DuetFile { film, repeat, info, player: frames_end(info.frame_rate), path: path.to_owned() })
+            played(film, info, playing)
         }
     })
 }
@@ -89,45 +78,75 @@ impl Player {
     }
 }
 
-struct Y4mFile {
-    reader: Y4mReader<BufReader<Input>>,
-    repeat: bool,
-    info: SourceInfo,
-    player: Player,
-    name: String,
-}
+/// The pictures of a file.
+trait Film {
+    /// Reads the next picture into `data` and returns the order of its samples; none at the end.
+    fn next(&mut self, data: &mut Vec<u8>) -> Result<Option<PixelFormat>, Failure>;
 
-impl Y4mFile {
-    fn begin_again(&mut self) -> Result<(), Failure> {
-        let path = Path::new(&self.name);
-        let mut input = Input::open(path)?;
-        input.rewind(path)?;
-        let reader = Y4mReader::new(BufReader::with_capacity(1 << 20, input)).map_err(|error| failed(path, &error))?;
-        if reader.header() != self.reader.header() {
-            return Err(failed(path, &"it has changed while it was played"));
-        }
-        self.reader = reader;
-        Ok(())
+    /// Goes back to the first picture.
+    fn begin_again(&mut self) -> Result<(), Failure>;
+
+    /// Returns the pictures that could not be used so far.
+    fn skipped(&self) -> u64 {
+        0
     }
 }
 
-impl FrameSource for Y4mFile {
+/// A file that is played.
+struct Played<F> {
+    film: F,
+    repeat: bool,
+    info: SourceInfo,
+    player: Player,
+}
+
+impl<F: Film> FrameSource for Played<F> {
     fn info(&self) -> SourceInfo {
         self.info
     }
 
     fn next(&mut self, mut data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
-        let fail = |name: &str, error: Y4mError| failed(Path::new(name), &error);
-        let mut there = self.reader.read(&mut data).map_err(|error| fail(&self.name, error))?;
-        if !there && self.repeat {
-            self.begin_again()?;
-            there = self.reader.read(&mut data).map_err(|error| fail(&self.name, error))?;
+        let mut format = self.film.next(&mut data)?;
+        // A round that gives no picture is the last one.
+        if format.is_none() && self.repeat {
+            self.film.begin_again()?;
+            format = self.film.next(&mut data)?;
         }
-        if !there {
-            return Ok(None);
+        Ok(format.map(|format| SourceFrame { format, data, capture: self.player.wait() }))
+    }
+
+    fn skipped(&self) -> u64 {
+        self.film.skipped()
+    }
+}
+
+fn played(film: impl Film + 'static, info: SourceInfo, (repeat, pace): (bool, Speed)) -> Box<dyn FrameSource> {
+    let rate = (pace != Speed::Free).then_some(info.frame_rate);
+    Box::new(Played { film, repeat, info, player: Player { rate, next: None } })
+}
+
+struct Y4mFilm {
+    reader: Y4mReader<BufReader<Input>>,
+    path: PathBuf,
+}
+
+fn y4m(input: Input, path: &Path) -> Result<Y4mReader<BufReader<Input>>, Failure> {
+    Y4mReader::new(BufReader::with_capacity(1 << 20, input)).map_err(|error| failed(path, &error))
+}
+
+impl Film for Y4mFilm {
+    fn next(&mut self, data: &mut Vec<u8>) -> Result<Option<PixelFormat>, Failure> {
+        let is_there = self.reader.read(data).map_err(|error| failed(&self.path, &error))?;
+        Ok(is_there.then(|| self.reader.header().format()))
+    }
+
+    fn begin_again(&mut self) -> Result<(), Failure> {
+        let reader = y4m(Input::open_again(&self.path)?, &self.path)?;
+        if reader.header() != self.reader.header() {
+            return Err(failed(&self.path, &"it has changed while it was played"));
         }
-        let format = self.reader.header().format();
-        Ok(Some(SourceFrame { format, data, capture: self.player.wait() }))
+        self.reader = reader;
+        Ok(())
     }
 }
 
@@ -143,11 +162,7 @@ struct Pictures {
 }
 
 impl Pictures {
-    fn next(
-        &mut self,
-        data: &mut Vec<u8>,
-        path: &Path,
-    ) -> Result<Option<(PixelFormat, picture::frame::FrameSize)>, Failure> {
+    fn next(&mut self, data: &mut Vec<u8>, path: &Path) -> Result<Option<(PixelFormat, FrameSize)>, Failure> {
         let Some(reader) = &mut self.reader else { return Ok(None) };
         while let Some(bytes) = reader.next_picture().map_err(|error| failed(path, &error))? {
             match jpeg::decode(bytes, true, data) {
@@ -177,42 +192,31 @@ impl Pictures {
     }
 }
 
-struct MjpegFile {
+struct MjpegFilm {
     pictures: Pictures,
     first: Option<(PixelFormat, Vec<u8>)>,
-    repeat: bool,
-    info: SourceInfo,
-    player: Player,
-    path: std::path::PathBuf,
+    size: FrameSize,
+    path: PathBuf,
 }
 
-impl FrameSource for MjpegFile {
-    fn info(&self) -> SourceInfo {
-        self.info
+impl Film for MjpegFilm {
+    fn next(&mut self, data: &mut Vec<u8>) -> Result<Option<PixelFormat>, Failure> {
+        if let Some((format, first)) = self.first.take() {
+            *data = first;
+            return Ok(Some(format));
+        }
+        while let Some((format, size)) = self.pictures.next(data, &self.path)? {
+            if size == self.size {
+                return Ok(Some(format));
+            }
+            self.pictures.damaged += 1;
+            tracing::debug!("{}: a picture of {size} was skipped", self.path.display());
+        }
+        Ok(None)
     }
 
-    fn next(&mut self, mut data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
-        if let Some((format, data)) = self.first.take() {
-            return Ok(Some(SourceFrame { format, data, capture: self.player.wait() }));
-        }
-        let mut rounds = 0;
-        loop {
-            match self.pictures.next(&mut data, &self.path)? {
-                Some((format, size)) if size == self.info.size => {
-                    return Ok(Some(SourceFrame { format, data, capture: self.player.wait() }));
-                }
-                Some((_, size)) => {
-                    self.pictures.damaged += 1;
-                    tracing::debug!("{}: a picture of {size} was skipped", self.path.display());
-                }
-                // A round that gives no picture is the last one.
-                None if self.repeat && rounds == 0 => {
-                    rounds += 1;
-                    self.pictures.begin_again(&self.path)?;
-                }
-                None => return Ok(None),
-            }
-        }
+    fn begin_again(&mut self) -> Result<(), Failure> {
+        self.pictures.begin_again(&self.path)
     }
 
     fn skipped(&self) -> u64 {
@@ -220,32 +224,16 @@ impl FrameSource for MjpegFile {
     }
 }
 
-struct DuetFile {
-    film: duet::Film,
-    repeat: bool,
-    info: SourceInfo,
-    player: Player,
-    path: std::path::PathBuf,
-}
-
-impl FrameSource for DuetFile {
-    fn info(&self) -> SourceInfo {
-        self.info
+impl Film for DuetFilm {
+    fn next(&mut self, data: &mut Vec<u8>) -> Result<Option<PixelFormat>, Failure> {
+        Ok(self.read(data)?.then(|| self.format()))
     }
 
-    fn next(&mut self, mut data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
-        let mut there = self.film.next(&mut data)?;
-        if !there && self.repeat {
-            let mut input = Input::open(&self.path)?;
-            input.rewind(&self.path)?;
-            self.film.begin_again(input)?;
-            there = self.film.next(&mut data)?;
-        }
-        let format = self.film.format();
-        Ok(there.then(|| SourceFrame { format, data, capture: self.player.wait() }))
+    fn begin_again(&mut self) -> Result<(), Failure> {
+        self.open_again()
     }
 
     fn skipped(&self) -> u64 {
-        self.film.damaged()
+        self.damaged()
     }
 }

@@ -28,6 +28,13 @@ impl Input {
         Ok(Self::File(file))
     }
 
+    /// Opens a file once more, which must be able to begin again.
+    pub(super) fn open_again(path: &Path) -> Result<Self, Failure> {
+        let mut input = Self::open(path)?;
+        input.rewind(path)?;
+        Ok(input)
+    }
+
     pub(super) fn rewind(&mut self, path: &Path) -> Result<(), Failure> {
         match self {
             Self::File(file) => file.rewind().map_err(|error| failed(path, &format!("it cannot begin again: {error}"))),

@@ -108,11 +108,6 @@ impl FrameSource for Pattern {
     }
 }
 
-/// Reads the frame's number from the luma plane of a (decoded) test picture; `None` if there is no strip.
-pub fn read_number(luma: &[u8], size: FrameSize) -> Option<u32> {
-    read_row(luma, size, 0)
-}
-
 /// Reads the strip's row 0, the frame's number, or 1, its time in milliseconds, from the luma plane of a (decoded) test
 /// picture; `None` if there is no such row.
 pub fn read_row(luma: &[u8], size: FrameSize, row: usize) -> Option<u32> {
@@ -202,14 +197,14 @@ mod tests {
         let mut data = Vec::new();
         for number in [0, 1, 0x8000_0000, 0xdead_beef, u32::MAX] {
             pattern.draw(number, 77, &mut data);
-            assert_eq!((read_number(&data, size), read_row(&data, size, 1)), (Some(number), Some(77)));
+            assert_eq!((read_row(&data, size, 0), read_row(&data, size, 1)), (Some(number), Some(77)));
             let luma = &mut data[..size.pixels()];
             draw_number(luma, size, !number);
-            assert_eq!((read_number(luma, size), read_row(luma, size, 2)), (Some(!number), None));
+            assert_eq!((read_row(luma, size, 0), read_row(luma, size, 2)), (Some(!number), None));
         }
         data.fill(128);
-        assert_eq!(read_number(&data, size), None);
-        assert_eq!(read_number(&[], size), None);
+        assert_eq!(read_row(&data, size, 0), None);
+        assert_eq!(read_row(&[], size, 0), None);
     }
 
     #[test]

@@ -15,7 +15,6 @@ pub struct ContainerWriter<W> {
     predicts: bool,
     /// The number of the next picture.
     next: u32,
-    written: u64,
 }
 
 impl<W: Write> ContainerWriter<W> {
@@ -27,13 +26,13 @@ impl<W: Write> ContainerWriter<W> {
     /// Writes the head of a file of pictures whose chroma lies elsewhere than Duet's.
     pub fn with_siting(params: &StreamParams, siting: Siting, out: W) -> io::Result<Self> {
         let predicts = matches!(params.codec.profile, Profile::Predicted(_));
-        let mut writer = Self { out, predicts, next: 0, written: 0 };
+        let mut writer = Self { out, predicts, next: 0 };
         let mut bytes = MAGIC.to_vec();
         bytes.extend(if predicts { GROUPS_VERSION } else { FILE_VERSION }.to_le_bytes());
         bytes.extend(params.to_bytes());
         bytes.push(siting.index());
         check(&mut bytes, 0);
-        writer.write(&bytes)?;
+        writer.out.write_all(&bytes)?;
         Ok(writer)
     }
 
@@ -63,11 +62,6 @@ impl<W: Write> ContainerWriter<W> {
         self.body(number, kind, &body)
     }
 
-    /// Returns the number of bytes written.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
     /// Returns the number of pictures.
     pub fn pictures(&self) -> u32 {
         self.next
@@ -76,7 +70,7 @@ impl<W: Write> ContainerWriter<W> {
     /// Writes the end of a file of at least `pictures` pictures; where the last ones have no frame, the picture before stands.
     pub fn finish(mut self, pictures: u32) -> io::Result<W> {
         let end = FrameHead { length: 0, number: self.next.max(pictures), kind: END };
-        self.write(&end.to_bytes())?;
+        self.out.write_all(&end.to_bytes())?;
         Ok(self.out)
     }
 
@@ -139,13 +133,8 @@ impl<W: Write> ContainerWriter<W> {
         let length = u32::try_from(body.len()).map_err(|_| io::Error::other("a frame takes less than 4 GiB"))?;
         let next = number.checked_add(1).filter(|_| number >= self.next);
         self.next = next.ok_or_else(|| io::Error::other("a frame is not beyond the one before it"))?;
-        self.write(&FrameHead { length, number, kind }.to_bytes())?;
-        self.write(body)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.written += bytes.len() as u64;
-        self.out.write_all(bytes)
+        self.out.write_all(&FrameHead { length, number, kind }.to_bytes())?;
+        self.out.write_all(body)
     }
 }
 

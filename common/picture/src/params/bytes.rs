@@ -11,8 +11,7 @@
 //! the limit.
 
 use super::{Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, StreamParams, Wavelet, Weights};
-use crate::frame::FrameRate;
-use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, InvalidSize, Matrix, Range};
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, InvalidSize, Matrix, Range};
 
 /// Reasons for which bytes are no stream parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -14,8 +14,7 @@ mod writer;
 pub use reader::{Y4mError, Y4mReader};
 pub use writer::Y4mWriter;
 
-use crate::frame::FrameRate;
-use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, PixelFormat, Range};
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, PixelFormat, Range};
 use crate::params::StreamParams;
 
 /// Lines of the smallest picture that counts as high definition.

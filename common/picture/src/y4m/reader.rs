@@ -3,8 +3,7 @@
 use std::io::{self, BufRead, Read};
 
 use super::{FRAME, MAGIC, MATRIX_KEY, RANGE_KEY, Siting, Y4mHeader, default_matrix, matrix_name, range_name};
-use crate::frame::FrameRate;
-use crate::frame::{BitDepth, Chroma, ColourSpace, FrameSize, Matrix, Range};
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, Range};
 
 /// Longest header line, bytes.
 const LINE_BYTES_MAX: u64 = 1024;

@@ -59,8 +59,7 @@ impl<W: Write> Y4mWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::FrameRate;
-    use crate::frame::{ColourSpace, FrameSize, Matrix, Range};
+    use crate::frame::{ColourSpace, FrameRate, FrameSize, Matrix, Range};
     use crate::y4m::{Siting, Y4mReader};
 
     fn header(height: u32, chroma: Chroma, colour: ColourSpace) -> Y4mHeader {

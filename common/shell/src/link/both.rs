@@ -46,21 +46,48 @@ impl<L: Link> Half<L> {
     }
 }
 
+/// Whoever follows a call besides its two directions, such as a latency test.
+pub trait Onlooker {
+    /// Takes notice of the peer that is connected.
+    fn on_connected(&mut self, peer: &Peer) {
+        let _ = peer;
+    }
+    /// Takes a message that is for neither direction; gives back any other.
+    fn on_control(&mut self, message: ControlMessage) -> Option<ControlMessage> {
+        Some(message)
+    }
+    /// Returns what the call shall do now.
+    fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
+        let _ = now;
+        None
+    }
+}
+
+impl Onlooker for () {}
+
 /// Two links that share a connection. Each ends by itself; both have ended when the second has. A failure of one ends
 /// both, as does [`HangUp`].
 #[derive(Debug)]
-pub struct BothWays<S, R> {
+pub struct BothWays<S, R, O = ()> {
     sending: Half<S>,
     receiving: Half<R>,
     hang_up: HangUp,
     disconnect: bool,
+    onlooker: O,
 }
 
 impl<S: Link, R: Link> BothWays<S, R> {
     /// Joins the two directions of a call.
     pub fn new(sending: S, receiving: R, hang_up: HangUp) -> Self {
+        Self::followed(sending, receiving, hang_up, ())
+    }
+}
+
+impl<S: Link, R: Link, O: Onlooker> BothWays<S, R, O> {
+    /// Joins the two directions of a call that `onlooker` follows.
+    pub fn followed(sending: S, receiving: R, hang_up: HangUp, onlooker: O) -> Self {
         let (sending, receiving) = (Half { link: sending, ended: false }, Half { link: receiving, ended: false });
-        Self { sending, receiving, hang_up, disconnect: false }
+        Self { sending, receiving, hang_up, disconnect: false, onlooker }
     }
 
     /// Returns the sending link, for its last words.
@@ -86,9 +113,10 @@ fn ask<L: Link>(half: &mut Half<L>, now: Timestamp) -> Option<Action> {
     Some(action)
 }
 
-impl<S: Link, R: Link> Link for BothWays<S, R> {
+impl<S: Link, R: Link, O: Onlooker> Link for BothWays<S, R, O> {
     fn on_connected(&mut self, peer: &Peer, max_datagram: usize, now: Timestamp) {
         self.disconnect = false;
+        self.onlooker.on_connected(peer);
         self.each(|link| link.on_connected(peer, max_datagram, now));
     }
 
@@ -102,6 +130,7 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
         message: ControlMessage,
         now: Timestamp,
     ) -> Result<(), ProtocolViolation> {
+        let Some(message) = self.onlooker.on_control(message) else { return Ok(()) };
         // What a sending end says is for the receiving end, and the other way round.
         match speaker {
             StreamEnd::Sender => self.receiving.live().map_or(Ok(()), |link| link.on_control(speaker, message, now)),
@@ -173,6 +202,9 @@ impl<S: Link, R: Link> Link for BothWays<S, R> {
     }
 
     fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
+        if let Some(action) = self.onlooker.poll_action(now) {
+            return Some(action);
+        }
         let asked = [ask(&mut self.sending, now), ask(&mut self.receiving, now)];
         for action in asked.into_iter().flatten() {
             match action {

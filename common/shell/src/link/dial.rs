@@ -19,6 +19,7 @@ use crate::limited;
 use crate::linktest;
 use crate::lock::lock;
 use crate::quic::{Accepted, CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
+use crate::wait;
 
 /// Time from one attempt to the next while none is answered. Earlier attempts go on, so that one succeeds as soon as
 /// the path works: QUIC waits twice as long after each packet of a handshake that is lost, and of two attempts one
@@ -216,7 +217,8 @@ async fn connect(
     let mut starts = interval(BESIDE);
     starts.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut said = Vec::new();
-    let mut old_ends = std::pin::pin!(ended(old.as_ref().map(|old| old.0)));
+    let mut old_ends =
+        std::pin::pin!(wait::of(old.as_ref().map(|old| old.0).filter(|end| !end.has_ended()).map(End::wait)));
     let mut old_has_ended = false;
     loop {
         let ended = tokio::select! {
@@ -257,14 +259,6 @@ async fn connect(
             }
             Err(error) => return Err(QuicError::Other(format!("an attempt to dial broke down: {error}"))),
         }
-    }
-}
-
-/// Waits for the connection's end.
-async fn ended(connection: Option<&End>) {
-    match connection {
-        Some(end) if !end.has_ended() => end.wait().await,
-        _ => std::future::pending().await,
     }
 }
 

@@ -22,9 +22,10 @@ use crate::clock;
 use crate::exit::Failure;
 use crate::limit::Limit;
 use crate::limited;
-use crate::quic::{CloseCode, Connection, Endpoint, EndpointOptions, Input, QuicError};
+use crate::quic::{CloseCode, Connection, Endpoint, Input, QuicError};
 use crate::reach::Learning;
 use crate::signals::Requests;
+use crate::wait;
 
 /// Time that a goodbye may take.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -64,25 +65,13 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
     // Before the socket: who sees that the daemon listens may ask it to stop.
     let mut requests = Requests::new();
     let (sender, mut connections) = mpsc::channel(4);
-    let endpoint_options = EndpointOptions {
-        key: options.identity.certified_key()?,
-        own: options.identity.public_key(),
-        peers: options.peers,
-        socket_buffer_bytes: options.socket_buffer_bytes,
-        gso: options.gso,
-        dscp: options.dscp,
-        controller: options.controller,
-        rate: options.rate,
-        frame_bytes: options.frame_bytes,
-        protocol: options.protocol,
-    };
     let busy = Arc::new(AtomicBool::new(false));
     let silence_max = Arc::new(SilenceMax::new(link.silence_max()));
-    let mut learning = options.learning;
+    let LinkOptions { mode, identity, endpoint: endpoint_options, mut learning } = options;
     let mut listener = None;
-    let ways = Ways::of(&options.mode);
+    let ways = Ways::of(&mode);
     let (calls, call) = watch::channel(None);
-    match options.mode {
+    match mode {
         LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
         LinkMode::Dial(address) => {
             tokio::spawn(dial_for_ever(
@@ -98,7 +87,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             tokio::spawn(accept_for_ever(endpoint, Some(sender.clone()), Arc::clone(&busy)));
         }
         LinkMode::Meet(meet) => {
-            let meeting = Meeting::open(&endpoint_options, &options.identity, &meet, call)?;
+            let meeting = Meeting::open(&endpoint_options, &identity, &meet, call)?;
             if meeting.role == Meets::Dials {
                 tokio::spawn(accept_for_ever(meeting.endpoint(), None, Arc::clone(&busy)));
                 tokio::spawn(dial_for_ever(meeting, sender.clone(), Arc::clone(&silence_max)));
@@ -153,9 +142,11 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             biased;
             () = requests.next() => LinkEvent::Stop,
             Some(connection) = connections.recv() => LinkEvent::Connection(connection),
-            () = wait(deadline) => LinkEvent::Timeout,
+            () = wait::until(deadline) => LinkEvent::Timeout,
             () = waker.0.notified() => LinkEvent::Wake,
-            input = next_input(&mut active, &mut buffer) => input.map_or_else(LinkEvent::Lost, LinkEvent::Input),
+            input = wait::of(active.as_mut().map(|active| active.connection.next(&mut buffer, &active.pending))) => {
+                input.map_or_else(LinkEvent::Lost, LinkEvent::Input)
+            }
             _ = ticks.tick() => LinkEvent::Tick,
         };
         let now = clock::now();
@@ -358,20 +349,6 @@ impl Active {
             control::encode(&ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, speaker, &mut self.pending);
         }
         self.finish(CloseCode::Replaced, "replaced by a newer connection").await;
-    }
-}
-
-async fn next_input(active: &mut Option<Active>, buffer: &mut [u8]) -> Result<Input, QuicError> {
-    match active {
-        Some(active) => active.connection.next(buffer, &active.pending).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn wait(deadline: Option<Timestamp>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(clock::to_tokio(deadline)).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -25,10 +25,11 @@ use tokio::sync::Notify;
 use crate::cli::identity_path;
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::quic::EndpointOptions;
 use crate::reach::Learning;
 use crate::tls::Protocol;
 
-pub use self::both::{BothWays, HangUp};
+pub use self::both::{BothWays, HangUp, Onlooker};
 pub(crate) use self::dial::ADDRESSES_MAX;
 pub use self::drive::run;
 pub use self::live_rate::LiveRate;
@@ -144,44 +145,27 @@ impl Waker {
 #[derive(Debug)]
 pub struct LinkOptions {
     /// End that dials.
-    pub mode: LinkMode,
+    mode: LinkMode,
     /// This machine's key.
-    pub identity: Identity,
-    /// Peers that may connect.
-    pub peers: Vec<Peer>,
-    /// Bytes asked for each socket buffer.
-    pub socket_buffer_bytes: usize,
-    /// True if several datagrams may go out in one system call.
-    pub gso: bool,
-    /// Class of the packets (DSCP).
-    pub dscp: Option<u8>,
-    /// The limit of the bytes in flight.
-    pub controller: Controller,
-    /// Video bit rate sent now; zero for a receiver. Sizes the congestion window.
-    pub rate: LiveRate,
-    /// Largest coded frame sent, bytes; zero for a receiver. Sizes the congestion window and the send buffer.
-    pub frame_bytes: usize,
-    /// One way or both; the peer must do the same.
-    pub protocol: Protocol,
+    identity: Identity,
+    endpoint: EndpointOptions,
     /// Place where it is written down that the peer was found elsewhere than before.
-    pub learning: Option<Learning>,
+    learning: Option<Learning>,
 }
 
 impl LinkOptions {
-    /// Returns the options that the configuration says, with this machine's key and Duet's controller.
+    /// Returns the options that the configuration says, with this machine's key and Duet's controller, for a connection one way or
+    /// both, as the peer's must be. `rate` and `frame_bytes`: the video bit rate sent now and the largest coded frame, which size
+    /// the congestion window; zero for a receiver.
     pub fn of(shared: &SharedConfig, protocol: Protocol, rate: LiveRate, frame_bytes: usize) -> Result<Self, Failure> {
-        Ok(Self {
-            mode: shared.mode.clone(),
-            identity: Identity::load(&identity_path(shared)?)?,
-            peers: shared.peers.clone(),
-            socket_buffer_bytes: shared.socket_buffer_bytes,
-            gso: shared.gso,
-            dscp: shared.dscp,
-            controller: Controller::default(),
-            rate,
-            frame_bytes,
-            protocol,
-            learning: Learning::of(shared),
-        })
+        let identity = Identity::load(&identity_path(shared)?)?;
+        let endpoint = EndpointOptions::of(shared, &identity, protocol, rate, frame_bytes)?;
+        Ok(Self { mode: shared.mode.clone(), identity, endpoint, learning: Learning::of(shared) })
+    }
+
+    /// Returns the same with another limit of the bytes in flight.
+    pub fn with_controller(mut self, controller: Controller) -> Self {
+        self.endpoint.controller = controller;
+        self
     }
 }

@@ -33,6 +33,7 @@ use tokio::sync::mpsc;
 use super::relay::{Aliases, Carrier, Unwrapped};
 use super::steered::{MARK, Steered, mark};
 use crate::lock::lock;
+use crate::wait;
 
 /// First byte of a knock: in a range that RFC 7983 leaves to nobody.
 pub(crate) const KNOCK: u8 = 0x0d;
@@ -89,10 +90,7 @@ impl Beside {
 
     /// Returns the next datagram that comes; for ever none once the endpoint has gone.
     pub(crate) async fn receive(&mut self) -> Aside {
-        match self.incoming.recv().await {
-            Some(aside) => aside,
-            None => std::future::pending().await,
-        }
+        wait::item(&mut self.incoming).await
     }
 
     /// Forgets what waits.

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::config::{Controller, Peer, PublicKey};
+use common::config::{Controller, Peer, PublicKey, SharedConfig};
 use common::reach::Route;
 use common::reassemble::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -23,6 +23,7 @@ use super::congestion::{Demand, INITIAL_RTT};
 use super::dscp::Classed;
 use super::error::QuicError;
 use super::socket;
+use crate::identity::{Identity, IdentityError};
 use crate::link::LiveRate;
 use crate::tls::{self, PeerVerifier, Protocol};
 
@@ -53,17 +54,62 @@ pub(crate) enum CloseCode {
 /// Settings of an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct EndpointOptions {
+    /// This machine's key, as it is shown and as others know it.
     pub(crate) key: Arc<CertifiedKey>,
     pub(crate) own: PublicKey,
+    /// Peers that may connect.
     pub(crate) peers: Vec<Peer>,
+    /// Bytes asked for each socket buffer.
     pub(crate) socket_buffer_bytes: usize,
+    /// True if several datagrams may go out in one system call.
     pub(crate) gso: bool,
+    /// Class of the packets (DSCP).
     pub(crate) dscp: Option<u8>,
+    /// The limit of the bytes in flight.
     pub(crate) controller: Controller,
+    /// Video bit rate sent now; zero for a receiver. Sizes the congestion window.
     pub(crate) rate: LiveRate,
+    /// Largest coded frame sent, bytes; zero for a receiver. Sizes the congestion window and the send buffer.
     pub(crate) frame_bytes: usize,
     /// Protocol that is spoken.
     pub(crate) protocol: Protocol,
+}
+
+impl EndpointOptions {
+    /// Returns the options of this machine, `identity`, for these peers, with small socket buffers and Duet's controller.
+    pub(crate) fn new(
+        identity: &Identity,
+        peers: Vec<Peer>,
+        protocol: Protocol,
+        rate: LiveRate,
+        frame_bytes: usize,
+    ) -> Result<Self, IdentityError> {
+        Ok(Self {
+            key: identity.certified_key()?,
+            own: identity.public_key(),
+            peers,
+            socket_buffer_bytes: 1 << 18,
+            gso: true,
+            dscp: None,
+            controller: Controller::default(),
+            rate,
+            frame_bytes,
+            protocol,
+        })
+    }
+
+    /// Returns the same with peers and socket as the configuration says.
+    pub(crate) fn of(
+        shared: &SharedConfig,
+        identity: &Identity,
+        protocol: Protocol,
+        rate: LiveRate,
+        frame_bytes: usize,
+    ) -> Result<Self, IdentityError> {
+        let SharedConfig { socket_buffer_bytes, gso, dscp, .. } = *shared;
+        let options = Self::new(identity, shared.peers.clone(), protocol, rate, frame_bytes)?;
+        Ok(Self { socket_buffer_bytes, gso, dscp, ..options })
+    }
 }
 
 /// Handshakes of others that an endpoint completes.

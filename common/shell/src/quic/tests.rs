@@ -1,7 +1,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use common::config::{Controller, Peer};
+use common::config::Peer;
 use common::reach::{Route, Via};
 use quinn::ConnectionError;
 use quinn::crypto::rustls::QuicClientConfig;
@@ -18,18 +18,8 @@ const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 /// Options of the end with this identity, which takes these peers.
 pub(crate) fn options(identity: &Identity, allowed: &[&Identity]) -> EndpointOptions {
     let peer = |identity: &&Identity| Peer { name: "other".to_owned(), key: identity.public_key() };
-    EndpointOptions {
-        key: identity.certified_key().unwrap(),
-        own: identity.public_key(),
-        peers: allowed.iter().map(peer).collect(),
-        socket_buffer_bytes: 1 << 16,
-        gso: true,
-        dscp: None,
-        controller: Controller::Duet,
-        rate: LiveRate::new(common::units::Bitrate::from_bps(20_000_000)),
-        frame_bytes: 80_000,
-        protocol: Protocol::Call,
-    }
+    let rate = LiveRate::new(common::units::Bitrate::from_bps(20_000_000));
+    EndpointOptions::new(identity, allowed.iter().map(peer).collect(), Protocol::Call, rate, 80_000).unwrap()
 }
 
 fn call(accepted: Accepted) -> Connection {

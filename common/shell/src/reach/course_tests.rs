@@ -3,38 +3,20 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::config::{Controller, Peer};
 use common::reach::Via;
-use common::units::Bitrate;
 use tokio::net::UdpSocket;
 
 use super::*;
 use crate::clock;
 use crate::identity::Identity;
-use crate::link::LiveRate;
-use crate::quic::{Accepted, Beside, Carrier, Connection, Endpoint, EndpointOptions, Input, PROBE, Takes, Unwrapped};
-use crate::tls::Protocol;
+use crate::quic::tests::options;
+use crate::quic::{Accepted, Beside, Carrier, Connection, Endpoint, Input, PROBE, Takes, Unwrapped};
 
 const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 /// The address of the side that waits, as the relay knows it and nobody else.
 const FAR: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(127, 9, 9, 9)), 7);
 /// Longest wait for anything that must come.
 const PATIENCE: Duration = Duration::from_secs(90);
-
-fn options(own: &Identity, peer: &Identity) -> EndpointOptions {
-    EndpointOptions {
-        key: own.certified_key().unwrap(),
-        own: own.public_key(),
-        peers: vec![Peer { name: "other".to_owned(), key: peer.public_key() }],
-        socket_buffer_bytes: 1 << 16,
-        gso: true,
-        dscp: None,
-        controller: Controller::Duet,
-        rate: LiveRate::new(Bitrate::from_bps(20_000_000)),
-        frame_bytes: 80_000,
-        protocol: Protocol::Call,
-    }
-}
 
 async fn socket() -> UdpSocket {
     UdpSocket::bind(LOOPBACK).await.unwrap()
@@ -173,9 +155,10 @@ fn a_call_through_a_relay_becomes_direct_and_goes_back_when_that_way_is_cut() {
     let [one, other] = std::array::from_fn(|_| Identity::generate().unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (dialling, near) = Endpoint::bind_beside(&options(&one, &other), LOOPBACK.into(), Takes::Nothing).unwrap();
+        let (dialling, near) =
+            Endpoint::bind_beside(&options(&one, &[&other]), LOOPBACK.into(), Takes::Nothing).unwrap();
         let (listening, far) =
-            Endpoint::bind_beside(&options(&other, &one), LOOPBACK.into(), Takes::Everything).unwrap();
+            Endpoint::bind_beside(&options(&other, &[&one]), LOOPBACK.into(), Takes::Everything).unwrap();
         let ends = [dialling.local_addr().unwrap(), listening.local_addr().unwrap()];
         let (server, place) = relay(ends[0], ends[1]).await;
         let is_open = Arc::new(AtomicBool::new(false));

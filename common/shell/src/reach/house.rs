@@ -22,6 +22,7 @@ use super::pair;
 use crate::clock;
 use crate::identity::Identity;
 use crate::limited;
+use crate::wait;
 
 /// The announced service (RFC 6763, section 7).
 const SERVICE: &str = "_duet._udp.local.";
@@ -93,10 +94,7 @@ impl House {
 
     /// Waits for the other machine's addresses, when they are others than before. Nothing is lost if it is dropped.
     pub(super) async fn next(&mut self) -> Vec<Candidate> {
-        match self.news.recv().await {
-            Some(candidates) => candidates,
-            None => std::future::pending().await,
-        }
+        wait::item(&mut self.news).await
     }
 }
 

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use super::proof::random;
 use crate::clock;
+use crate::wait;
 
 /// Time for which the router keeps a port open unless it is asked again.
 const LEASE: Duration = Duration::from_secs(600);
@@ -118,18 +119,12 @@ impl Mapping {
     pub(super) async fn changed(&mut self) {
         match self.asked.as_mut_slice() {
             [one, other] => tokio::select! {
-                () = changed(&mut one.answer) => {}
-                () = changed(&mut other.answer) => {}
+                () = wait::change(&mut one.answer) => {}
+                () = wait::change(&mut other.answer) => {}
             },
-            [one] => changed(&mut one.answer).await,
+            [one] => wait::change(&mut one.answer).await,
             _ => std::future::pending().await,
         }
-    }
-}
-
-async fn changed(answer: &mut watch::Receiver<Answer>) {
-    if answer.changed().await.is_err() {
-        std::future::pending().await
     }
 }
 

@@ -18,6 +18,7 @@ use crate::clock;
 use crate::limited;
 use crate::lock::lock;
 use crate::quic::{Carrier, Sending};
+use crate::wait;
 
 /// Relays of the list that are asked.
 const SERVERS_MAX: usize = 4;
@@ -96,9 +97,7 @@ impl Relaying {
 
     /// Waits until the place is another.
     pub(super) async fn changed(&mut self) {
-        if self.place.changed().await.is_err() {
-            std::future::pending().await
-        }
+        wait::change(&mut self.place).await;
     }
 }
 

@@ -28,6 +28,7 @@ use super::stun::Stun;
 use crate::clock;
 use crate::exit::Failure;
 use crate::quic::{Aside, Beside, InCall, KNOCK, PROBE};
+use crate::wait;
 
 /// Servers that are asked, and addresses of each.
 const SERVERS_MAX: usize = 4;
@@ -366,7 +367,7 @@ impl Search {
                         self.stun.add(server, clock::now());
                     }
                 }
-                () = changed(&mut self.relaying) => {
+                () = wait::of(self.relaying.as_mut().map(Relaying::changed)) => {
                     match self.place() {
                         Some(Allocation::At(at)) => {
                             self.meeting.set_relay(at.ip(), self.turn.ports.clone(), clock::now());
@@ -376,16 +377,16 @@ impl Search {
                     self.tell_relay();
                 }
                 call = another_call(&mut self.calls) => self.on_call(call),
-                candidates = another_note(&mut self.notes) => {
+                candidates = wait::of(self.notes.as_mut().map(Notes::next)) => {
                     let now = clock::now();
                     self.meeting.set_news(News::Note, &candidates, now);
                     self.rounds.on_news(now);
                 }
-                candidates = found_in(&mut self.house) => {
+                candidates = wait::of(self.house.as_mut().map(House::next)) => {
                     self.meeting.set_news(News::House, &candidates, clock::now());
                 }
-                () = answered_by_router(&mut self.mapping) => {}
-                () = wait(next) => {}
+                () = wait::of(self.mapping.as_mut().map(Mapping::changed)) => {}
+                () = wait::until(next) => {}
             }
         }
     }
@@ -438,39 +439,4 @@ async fn another_call(calls: &mut Option<watch::Receiver<Option<InCall>>>) -> Op
         return calls.borrow_and_update().clone();
     }
     std::future::pending().await
-}
-
-async fn another_note(notes: &mut Option<Notes>) -> Vec<Candidate> {
-    match notes {
-        Some(notes) => notes.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn found_in(house: &mut Option<House>) -> Vec<Candidate> {
-    match house {
-        Some(house) => house.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn answered_by_router(mapping: &mut Option<Mapping>) {
-    match mapping {
-        Some(mapping) => mapping.changed().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn changed(relaying: &mut Option<Relaying>) {
-    match relaying {
-        Some(relaying) => relaying.changed().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn wait(until: Option<Timestamp>) {
-    match until {
-        Some(until) => tokio::time::sleep_until(clock::to_tokio(until)).await,
-        None => std::future::pending().await,
-    }
 }

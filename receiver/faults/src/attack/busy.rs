@@ -18,11 +18,10 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let (first, second, own) = (testbed.key("sender")?, testbed.key("second")?, testbed.key("receiver")?);
     let mut receiver = testbed.start("receiver", testbed.receiver(address, &first)?.args(["--peer", &second]))?;
     testbed.wait_until_bound(address, &mut receiver)?;
-    let mut calling = testbed.start("sender", &mut testbed.sender(address, &own)?)?;
+    let mut calling = testbed.calling_sender(address)?;
     testbed.wait_for_pictures(&mut calling, 1)?;
     let wire = Wire::to(address, Deed::Pass)?;
-    let mut command = testbed.sender_as("second", wire.address, &own)?;
-    let mut dialler = testbed.start("second", &mut command)?;
+    let mut dialler = testbed.start("second", &mut testbed.sender("second", "--to", wire.address)?)?;
     dialler.until("a handshake", || Ok(wire.begun() > 0))?;
     receiver.begin();
     receiver.watch(SPAN);

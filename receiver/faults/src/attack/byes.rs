@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
 
 use super::caller::{call, listen};
@@ -23,8 +22,8 @@ fn goodbyes() -> [ByeReason; 3] {
 }
 
 /// Says Hello, hears the other's and says goodbye.
-async fn part(line: &mut HostileLine, own: StreamEnd, reason: ByeReason) -> Result<()> {
-    line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
+async fn part(line: &mut HostileLine, reason: ByeReason) -> Result<()> {
+    line.greet().await?;
     line.hear().await?;
     line.say(&ControlMessage::Bye { reason }).await?;
     let _ = tokio::time::timeout(Duration::from_millis(300), line.verdict()).await;
@@ -45,11 +44,11 @@ fn to_a_listener(
         for reason in goodbyes() {
             let line = tokio::time::timeout(PATIENCE, HostileLine::open(endpoint, address, own)).await;
             let mut line = line.context("no answer")?.context("after another goodbye")?;
-            part(&mut line, own, reason).await?;
+            part(&mut line, reason).await?;
             victim.look();
         }
         let mut line = HostileLine::open(endpoint, address, own).await.context("after all goodbyes")?;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: own }).await?;
+        line.greet().await?;
         line.hear().await.context("after all goodbyes")?;
         Ok(())
     })
@@ -58,16 +57,12 @@ fn to_a_listener(
 /// Says goodbye to a listening receiver, to a listening sender, and to a sender that dials.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let mut all = Outcome::default();
-    let address = testbed.free_address()?;
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     receiver.begin();
     let held = to_a_listener(testbed, &mut receiver, "receiver", StreamEnd::Sender, address);
     add(&mut all, "listening receiver", held, &mut receiver)?;
 
-    let address = testbed.free_address()?;
-    let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
-    testbed.wait_until_bound(address, &mut sender)?;
+    let (address, mut sender) = testbed.listening_sender()?;
     sender.begin();
     let held = to_a_listener(testbed, &mut sender, "sender", StreamEnd::Receiver, address);
     add(&mut all, "listening sender", held, &mut sender)?;
@@ -75,7 +70,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
 
     let mut calls = 0;
     let held = listen(testbed, "receiver", "sender", async |endpoint, address| {
-        let mut sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+        let mut sender = testbed.calling_sender(address)?;
         let mut reasons = goodbyes().into_iter().cycle();
         let first = tokio::time::timeout(PATIENCE, HostileLine::accept(endpoint, StreamEnd::Receiver))
             .await
@@ -86,7 +81,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
             loop {
                 if let (Some(line), Some(reason)) = (&mut line, reasons.next()) {
                     calls += 1;
-                    let _ = part(line, StreamEnd::Receiver, reason).await;
+                    let _ = part(line, reason).await;
                 }
                 line = HostileLine::accept(endpoint, StreamEnd::Receiver).await.ok();
             }

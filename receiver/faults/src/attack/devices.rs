@@ -39,7 +39,7 @@ pub(super) fn too_small(testbed: &Testbed) -> Result<Outcome> {
         all.expect(told, format!("{limit}: told {refused:?}"));
         let logged = receiver.until_said("the sender's stream is refused");
         all.expect(logged.is_ok(), format!("{limit}: not in the log"));
-        let _sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+        let _sender = testbed.calling_sender(address)?;
         let served = testbed.wait_for_pictures(&mut receiver, 3);
         all.expect(served.is_ok(), format!("{limit}: the next call: {served:?}"));
         let on_device = receiver.until_said("320x180 at 30 frames a second, opencl on");
@@ -68,7 +68,7 @@ pub(super) fn removed(testbed: &Testbed) -> Result<Outcome> {
         anyhow::Ok(receiver)
     };
     let mut receiver = start()?;
-    let sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+    let sender = testbed.calling_sender(address)?;
     testbed.wait_for_pictures(&mut receiver, 3)?;
     let mut outcome = Outcome::default();
     outcome.expect(receiver.until_said("opencl on").is_ok(), "it began without a device");
@@ -86,7 +86,7 @@ pub(super) fn removed(testbed: &Testbed) -> Result<Outcome> {
     drop(receiver);
     std::fs::remove_file(testbed.file("pictures"))?;
     let mut receiver = start()?;
-    let _sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+    let _sender = testbed.calling_sender(address)?;
     testbed.wait_for_pictures(&mut receiver, 3)?;
     outcome.expect(receiver.until_said("cpu on").is_ok(), "without a driver it does not take the processor");
     outcome.log_lines = Some(one.log_lines.unwrap_or_default() + receiver.lines());

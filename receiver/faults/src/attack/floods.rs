@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use common::units::Timestamp;
-use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, StreamEnd};
 use tokio::task::JoinSet;
 
@@ -35,34 +34,30 @@ const STRANGERS: u8 = 16;
 
 /// Begins handshakes at a receiver that do not go on.
 pub(super) fn begun(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    idle(testbed, address, |_| flood::start(Flood::Initials, address, HANDSHAKES, SPAN), Flooding::note)
+    idle(testbed, |address| flood::start(Flood::Initials, address, HANDSHAKES, SPAN), Flooding::note)
 }
 
 /// Lets strangers call a receiver without a pause, from addresses that are their own.
 pub(super) fn strangers(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    idle(testbed, address, |testbed| Strangers::start(testbed, address), Strangers::end)
+    idle(testbed, |address| Strangers::start(testbed, address), Strangers::end)
 }
 
 /// Starts a receiver and the flood, lets the peer say Hello, then its sender call; `end` says how much came.
 fn idle<F>(
     testbed: &Testbed,
-    address: SocketAddr,
-    begin: impl FnOnce(&Testbed) -> Result<F>,
+    begin: impl FnOnce(SocketAddr) -> Result<F>,
     end: impl FnOnce(F) -> String,
 ) -> Result<Outcome> {
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     receiver.begin();
-    let (began, flooding) = (Instant::now(), begin(testbed)?);
+    let (began, flooding) = (Instant::now(), begin(address)?);
     receiver.watch(BEFORE);
     let called = Instant::now();
     let answered = call(testbed, "sender", "receiver", async |endpoint| {
         let hello = async {
             loop {
                 let Ok(mut line) = HostileLine::open(endpoint, address, StreamEnd::Sender).await else { continue };
-                line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
+                line.greet().await?;
                 return line.hear().await;
             }
         };
@@ -72,7 +67,7 @@ fn idle<F>(
     // The picture's own memory is not the flood's.
     let mut outcome = receiver.outcome()?;
     let called = Instant::now();
-    let _sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+    let _sender = testbed.calling_sender(address)?;
     testbed.wait_for_pictures(&mut receiver, 1)?;
     let picture = called.elapsed();
     receiver.watch(SPAN.saturating_sub(began.elapsed()));
@@ -85,13 +80,11 @@ fn idle<F>(
 
 /// Floods a sender in a call in each way; its receiver asks for the time again and again.
 pub(super) fn in_call(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
-    testbed.wait_until_bound(address, &mut sender)?;
+    let (address, mut sender) = testbed.listening_sender()?;
     let mut notes = Vec::new();
     let mut outcome = call(testbed, "receiver", "sender", async |endpoint| {
         let mut line = HostileLine::open(endpoint, address, StreamEnd::Receiver).await?;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }).await?;
+        line.greet().await?;
         while !matches!(line.hear().await?, ControlMessage::Welcome { .. }) {}
         line.say(&ControlMessage::Ready).await?;
         line.connection.read_datagram().await.context("no video")?;

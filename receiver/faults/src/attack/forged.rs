@@ -53,11 +53,9 @@ pub(super) fn key(testbed: &Testbed) -> Result<Outcome> {
 
 /// Answers before a call and in one, then stops; a sender that gets through both times has not believed it.
 fn against(testbed: &Testbed, deed: Deed) -> Result<Outcome> {
-    let listener = testbed.free_address()?;
+    let (listener, _receiver) = testbed.listening_receiver()?;
     let wire = Wire::to(listener, deed)?;
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(listener, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(listener, &mut receiver)?;
-    let mut sender = testbed.start("sender", &mut testbed.sender(wire.address, &testbed.key("receiver")?)?)?;
+    let mut sender = testbed.calling_sender(wire.address)?;
     sender.begin();
     let mut calls = 0;
     let mut course = || -> Result<()> {

@@ -23,20 +23,19 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
 
 fn attempt(testbed: &Testbed, sinks: &[&str], blocks_max: Option<u32>) -> Result<Outcome> {
     let address = testbed.free_address()?;
-    let config = testbed.file("receiver.toml");
-    std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", testbed.file("pictures").display()))?;
     let program = testbed.program("receiver")?;
     let mut command = Command::new("sh");
     let limit = blocks_max.map_or_else(|| "unlimited".to_owned(), |blocks| blocks.to_string());
     command.args(["-c", "ulimit -f \"$BLOCKS\"; exec \"$0\" \"$@\""]).env("BLOCKS", limit);
     command.arg(program.get_program()).args(program.get_args());
-    command.args(["--listen", &address.to_string(), "--peer", &testbed.key("sender")?, "--config"]).arg(config);
+    command.args(["--listen", &address.to_string(), "--peer", &testbed.key("sender")?, "--config"]);
+    command.arg(testbed.pictures_config()?);
     for sink in sinks {
         command.args(["--sink", sink]);
     }
     let mut receiver = testbed.start("receiver", &mut command)?;
     testbed.wait_until_bound(address, &mut receiver)?;
-    let mut sender = testbed.start("sender", &mut testbed.sender(address, &testbed.key("receiver")?)?)?;
+    let mut sender = testbed.calling_sender(address)?;
 
     receiver.begin();
     let from = unix_time()?;

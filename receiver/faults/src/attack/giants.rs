@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use common::units::{FrameId, SequenceNumber, Timestamp};
-use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
 use common::wire::media::{Content, MediaHeader};
 use picture::coded::{FrameHeader, StepIndex};
@@ -56,7 +55,7 @@ fn datagram(sequence: u32, frame: u32, block: u32, total: u16) -> Vec<u8> {
 
 /// Offers the stream: why the receiver does not take it, if so.
 pub(super) async fn offer(line: &mut HostileLine, params: StreamParams, victim: &mut Victim) -> Result<Option<String>> {
-    line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
+    line.greet().await?;
     line.say(&ControlMessage::Welcome { params, start_frame: FrameId(0) }).await?;
     loop {
         victim.look();
@@ -86,9 +85,7 @@ async fn send(line: &HostileLine, datagrams: impl Iterator<Item = Vec<u8>>, vict
 /// Offers a picture of one row whose square is the largest there is; then, if it is taken, a frame in each of many
 /// small datagrams.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     receiver.begin();
     let mut taken = Vec::new();
     call(testbed, "sender", "receiver", async |endpoint| {
@@ -114,9 +111,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
 
 /// Sends, at a frame a minute, the first parts of all blocks of three large frames.
 pub(super) fn hoard(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     let refused = call(testbed, "sender", "receiver", async |endpoint| {
         let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
         receiver.begin();

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, StreamEnd};
+use common::wire::control::StreamEnd;
 
 use super::caller::call;
 use super::{Outcome, Testbed};
@@ -17,9 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Knocks with a key that is not listed, again and again; then a peer says goodbye with a line of a log.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &testbed.key("sender")?)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
     receiver.begin();
     call(testbed, "stranger", "receiver", async |endpoint| {
         for _ in 0..STRANGERS {
@@ -39,7 +36,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
                 opened => break opened?,
             }
         };
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }).await?;
+        line.greet().await?;
         line.hear().await?;
         line.connection.close(7u32.into(), format!("goodbye\n{FORGED}").as_bytes());
         endpoint.wait_idle().await;

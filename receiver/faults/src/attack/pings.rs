@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use common::units::Timestamp;
-use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, StreamEnd, encode};
 
 use super::caller::call;
@@ -17,9 +16,7 @@ const GROWTH_MAX: f64 = 16.0;
 
 /// Pings a listening sender as fast as it takes them and reads nothing.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let mut sender = testbed.start("sender", &mut testbed.listening_sender(address, &testbed.key("receiver")?)?)?;
-    testbed.wait_until_bound(address, &mut sender)?;
+    let (address, mut sender) = testbed.listening_sender()?;
     sender.begin();
     let mut pings = Vec::new();
     for id in 0..1_000 {
@@ -27,7 +24,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     }
     let verdict = call(testbed, "receiver", "sender", async |endpoint| {
         let mut line = HostileLine::open(endpoint, address, StreamEnd::Receiver).await?;
-        line.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }).await?;
+        line.greet().await?;
         let end = Instant::now() + SPAN;
         while Instant::now() < end && line.connection.close_reason().is_none() {
             let _ = tokio::time::timeout(Duration::from_millis(100), line.send.write_all(&pings)).await;

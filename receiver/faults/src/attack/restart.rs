@@ -13,11 +13,9 @@ const PICTURES: usize = 5;
 
 /// Kills a receiver in a call and starts it anew at once.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
-    let address = testbed.free_address()?;
-    let (own, peer) = (testbed.key("receiver")?, testbed.key("sender")?);
-    let mut receiver = testbed.start("receiver", &mut testbed.receiver(address, &peer)?)?;
-    testbed.wait_until_bound(address, &mut receiver)?;
-    let mut sender = testbed.start("sender", &mut testbed.sender(address, &own)?)?;
+    let (address, mut receiver) = testbed.listening_receiver()?;
+    let peer = testbed.key("sender")?;
+    let mut sender = testbed.calling_sender(address)?;
     testbed.wait_for_pictures(&mut receiver, PICTURES)?;
     sender.begin();
     let (mut known, mut latest, mut gap) = (0, Duration::ZERO, 0f64);

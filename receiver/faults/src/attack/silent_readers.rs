@@ -24,10 +24,9 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
         .map(|name| pipe(&testbed.file(name)))
         .collect::<Result<_>>()?;
 
-    let config = testbed.file("receiver.toml");
-    std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", testbed.file("pictures").display()))?;
     let mut command = into_pipes(&testbed.program("receiver")?, testbed, "receiver");
-    command.args(["--listen", &address.to_string(), "--peer", &testbed.key("sender")?, "--config"]).arg(config);
+    command.args(["--listen", &address.to_string(), "--peer", &testbed.key("sender")?, "--config"]);
+    command.arg(testbed.pictures_config()?);
     command.args(["--sink", "headless", "--sink", &format!("y4m:{}", testbed.file("recording").display())]);
     let mut receiver = testbed.start("receiver", command.env("DUET_LOG", "trace"))?;
     testbed.wait_until_bound(address, &mut receiver)?;

@@ -10,7 +10,7 @@ use shell::identity::Identity;
 
 use super::Outcome;
 use crate::daemons::Daemon;
-use crate::scenario::measured;
+use crate::scenario::measured::{self, Measured};
 
 /// Longest that a daemon may take for what it should do at once; only a hang takes as long.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -100,26 +100,34 @@ impl Testbed {
         Ok(config)
     }
 
-    /// Returns a sender of the test pattern that dials `address`; it writes statistics (`sender.jsonl`).
-    pub fn sender(&self, address: SocketAddr, peer: &str) -> Result<Command> {
-        self.sender_that("sender", "--to", address, peer)
-    }
-
-    /// Returns the same, but it listens at `address`.
-    pub fn listening_sender(&self, address: SocketAddr, peer: &str) -> Result<Command> {
-        self.sender_that("sender", "--listen", address, peer)
-    }
-
-    /// Returns the same as the first with the key of `name`, which its statistics are named after, too.
-    pub fn sender_as(&self, name: &str, address: SocketAddr, peer: &str) -> Result<Command> {
-        self.sender_that(name, "--to", address, peer)
-    }
-
-    fn sender_that(&self, name: &str, mode: &str, address: SocketAddr, peer: &str) -> Result<Command> {
+    /// Returns a sender of the test pattern with the key of `name`, for the receiver at the other end of `address`, which it
+    /// dials (`mode` is `--to`) or at which it listens (`--listen`); its statistics are in `NAME.jsonl`.
+    pub(crate) fn sender(&self, name: &str, mode: &str, address: SocketAddr) -> Result<Command> {
         let mut command = self.program_as("sender", name, "cpu")?;
-        command.args([mode, &address.to_string(), "--peer", peer, "--rate", "4M"]);
+        command.args([mode, &address.to_string(), "--peer", &self.key("receiver")?, "--rate", "4M"]);
         command.args(["--source", "pattern:size=320x180:fps=30", "--stats"]).arg(self.file(&format!("{name}.jsonl")));
         Ok(command)
+    }
+
+    /// Starts a receiver that waits for the sender's call; returns its address as well.
+    pub(crate) fn listening_receiver(&self) -> Result<(SocketAddr, Victim)> {
+        let address = self.free_address()?;
+        let mut receiver = self.start("receiver", &mut self.receiver(address, &self.key("sender")?)?)?;
+        self.wait_until_bound(address, &mut receiver)?;
+        Ok((address, receiver))
+    }
+
+    /// Starts a sender that waits for the receiver's call; returns its address as well.
+    pub(crate) fn listening_sender(&self) -> Result<(SocketAddr, Victim)> {
+        let address = self.free_address()?;
+        let mut sender = self.start("sender", &mut self.sender("sender", "--listen", address)?)?;
+        self.wait_until_bound(address, &mut sender)?;
+        Ok((address, sender))
+    }
+
+    /// Starts a sender that calls the receiver at `address`.
+    pub(crate) fn calling_sender(&self, address: SocketAddr) -> Result<Victim> {
+        self.start("sender", &mut self.sender("sender", "--to", address)?)
     }
 
     /// Starts a daemon; its log is `NAME.log`.
@@ -160,9 +168,7 @@ impl Testbed {
     pub fn gap_ms(&self, from: Duration) -> Result<f64> {
         let now = unix_time()?.saturating_sub(from).as_secs_f64() * 1e3;
         let pictures = measured::pictures(&self.file("pictures"), from)?;
-        let inside = pictures.iter().map(|picture| picture.at).filter(|&at| at > 0.0 && at < now);
-        let points: Vec<f64> = std::iter::once(0.0).chain(inside).chain([now]).collect();
-        Ok(points.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max))
+        Ok(Measured { pictures, length: now, ..Measured::default() }.gap_max())
     }
 }
 

@@ -10,14 +10,14 @@ use std::time::Duration;
 use anyhow::Result;
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, StreamEnd, encode};
-use quinn::crypto::rustls::QuicClientConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
 use rustls::{SignatureAlgorithm, SignatureScheme};
 use shell::identity::Identity;
-use shell::tls::{PeerVerifier, Protocol, client_config, spki};
+use shell::tls::{Protocol, spki};
 
 use super::{Outcome, Testbed};
+use crate::hostile;
 
 /// The key as a configuration has it.
 const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -59,14 +59,12 @@ pub(super) fn key() -> Result<Arc<CertifiedKey>> {
 
 /// Returns the number of the try with which the stranger got an answer to its Hello.
 fn entry(testbed: &Testbed, address: SocketAddr) -> Result<Option<u32>> {
-    let key = key()?;
-    let tls = client_config(key, PeerVerifier::new([testbed.identity("receiver")?.public_key()]), Protocol::Call)?;
-    let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
+    let config = hostile::client_as(key()?, testbed.identity("receiver")?.public_key(), Protocol::Call)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;
+        let endpoint = hostile::endpoint(Ipv4Addr::LOCALHOST, config)?;
         for number in 1..=TRIES {
-            let connection = endpoint.connect_with(config.clone(), address, "duet")?.await?;
+            let connection = endpoint.connect(address, "duet")?.await?;
             if matches!(tokio::time::timeout(PATIENCE, answer(&connection)).await, Ok(Ok(()))) {
                 return Ok(Some(number));
             }

@@ -26,7 +26,7 @@ use self::clip::Clip;
 use self::lines::Line;
 use crate::daemons::Stream;
 use crate::quality::Original;
-use crate::scenario::case::{Case, Route};
+use crate::scenario::case::Case;
 use crate::scenario::measured::{Measured, percentile};
 use crate::scenario::run as scenario;
 
@@ -125,20 +125,7 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
 
 /// Returns the line for Duet, whose figures are read and held to nothing.
 fn case(line: &Line) -> Case {
-    Case {
-        name: line.name,
-        title: line.title,
-        route: Route::Relay,
-        there: line.there.clone(),
-        back: line.back.clone(),
-        faults: vec![],
-        is_proof: false,
-        needs_clean: false,
-        backend: None,
-        stream: None,
-        check: |_| vec![],
-        fired: |_| true,
-    }
+    Case::new(line.name, line.title, |_| vec![]).lines(line.there.clone(), line.back.clone())
 }
 
 /// One side on one line.

@@ -26,6 +26,9 @@ pub(crate) enum Route {
     Line { rate: Bitrate, queue: Duration },
 }
 
+/// Returns the faults found in a run, one sentence each.
+pub(crate) type Check = fn(&Measured) -> Vec<String>;
+
 /// One scenario.
 #[derive(Clone)]
 pub(crate) struct Case {
@@ -44,13 +47,66 @@ pub(crate) struct Case {
     pub(crate) backend: Option<&'static str>,
     /// Source and rate, if they are not those asked for.
     pub(crate) stream: Option<(&'static str, &'static str)>,
-    /// Returns the faults found, one sentence each.
-    pub(crate) check: fn(&Measured) -> Vec<String>,
+    pub(crate) check: Check,
     /// Returns true if the network has done its part.
     pub(crate) fired: fn(&Passed) -> bool,
 }
 
 impl Case {
+    /// Returns the scenario in which nothing happens, on a line of [`FAR`] both ways through the relay.
+    pub(crate) fn new(name: &'static str, title: &'static str, check: Check) -> Self {
+        Self {
+            name,
+            title,
+            route: Route::Relay,
+            there: FAR.into(),
+            back: FAR.into(),
+            faults: Vec::new(),
+            is_proof: false,
+            needs_clean: false,
+            backend: None,
+            stream: None,
+            check,
+            fired: |_| true,
+        }
+    }
+
+    /// Returns the same over another path.
+    pub(crate) fn route(self, route: Route) -> Self {
+        Self { route, ..self }
+    }
+
+    /// Returns the same on these lines, there and back.
+    pub(crate) fn lines(self, there: impl Into<Scenario>, back: impl Into<Scenario>) -> Self {
+        Self { there: there.into(), back: back.into(), ..self }
+    }
+
+    /// Returns the same on such a line both ways.
+    pub(crate) fn both_ways(self, line: impl Into<Scenario>) -> Self {
+        let line = line.into();
+        self.lines(line.clone(), line)
+    }
+
+    /// Returns the same with these faults, each at its time.
+    pub(crate) fn faults(self, faults: Vec<(Duration, Fault)>) -> Self {
+        Self { faults, ..self }
+    }
+
+    /// Returns the same with this back end of both daemons, source and rate.
+    pub(crate) fn of(self, backend: Option<&'static str>, stream: (&'static str, &'static str)) -> Self {
+        Self { backend, stream: Some(stream), ..self }
+    }
+
+    /// Returns the same if it counts only where `fired` holds: the network has done its part.
+    pub(crate) fn fired(self, fired: fn(&Passed) -> bool) -> Self {
+        Self { fired, ..self }
+    }
+
+    /// Returns the same with the fates of `seed`, and others on the way back.
+    pub(crate) fn seeded(self, seed: u64) -> Self {
+        Self { there: self.there.with_seed(seed), back: self.back.with_seed(seed ^ 0x5eed), ..self }
+    }
+
     /// Returns the duration of a run, at least `asked`: a TCP flow must find its share, and all faults must come.
     pub(crate) fn length(&self, asked: Duration) -> Duration {
         let least = if matches!(self.route, Route::Line { .. }) { LINE_LENGTH_MIN } else { Duration::ZERO };

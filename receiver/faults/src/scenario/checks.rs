@@ -21,6 +21,11 @@ impl Verdict {
         self
     }
 
+    /// Checks that neither daemon's memory grew much.
+    fn grows_little(self, run: &Measured) -> Self {
+        self.at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, GROWTH_MAX_MB)
+    }
+
     /// Checks that the share `value` is at least `limit`.
     fn at_least(mut self, what: &str, value: f64, limit: f64) -> Self {
         if value.is_nan() || value < limit {
@@ -85,10 +90,7 @@ pub(crate) fn size_check(run: &Measured) -> Vec<String> {
 }
 
 pub(crate) fn back_in_a_second(run: &Measured) -> Vec<String> {
-    in_order(run)
-        .at_most("p99 of gaps", percentile(&run.gaps_at_faults(), 0.99), 1_000.0)
-        .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, GROWTH_MAX_MB)
-        .0
+    in_order(run).at_most("p99 of gaps", percentile(&run.gaps_at_faults(), 0.99), 1_000.0).grows_little(run).0
 }
 
 /// Checks that a daemon whose device fails goes on with the processor, and so does one that finds no driver.
@@ -109,13 +111,11 @@ pub(crate) fn device_check(run: &Measured) -> Vec<String> {
 }
 
 pub(crate) fn pause_check(run: &Measured) -> Vec<String> {
-    let mut verdict =
-        in_order(run).at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, GROWTH_MAX_MB);
+    let mut verdict = in_order(run).grows_little(run);
     let normal = percentile(&run.latencies(0.0, 2_000.0), 0.5);
     for &at in &run.returns {
-        let first = run.pictures.iter().find(|picture| picture.at >= at).map(|picture| picture.at - at);
         let oldest = run.latencies(at, at + 2_000.0).into_iter().fold(0.0, f64::max);
-        verdict = verdict.at_most("first picture", first.unwrap_or(f64::NAN), 200.0);
+        verdict = verdict.at_most("first picture", run.first_after(at), 200.0);
         verdict = verdict.at_most("oldest picture", oldest, normal + 100.0);
     }
     verdict.0
@@ -156,15 +156,11 @@ pub(crate) fn rebind_check(run: &Measured) -> Vec<String> {
 pub(crate) const CABLE_BACK: f64 = 12_000.0;
 
 pub(crate) fn cable_check(run: &Measured) -> Vec<String> {
-    let first = run.pictures.iter().map(|picture| picture.at - CABLE_BACK).find(|&after| after >= 0.0);
-    in_order(run).at_most("back after", first.unwrap_or(f64::NAN), 1_000.0).0
+    in_order(run).at_most("back after", run.first_after(CABLE_BACK), 1_000.0).0
 }
 
 pub(crate) fn flood_check(run: &Measured) -> Vec<String> {
-    in_order(run)
-        .at_most("gap", run.gap_max(), GAP_MAX * run.interval)
-        .at_most("growth, MB", run.growth.into_iter().max().unwrap_or(0) as f64 / 1e6, GROWTH_MAX_MB)
-        .0
+    in_order(run).at_most("gap", run.gap_max(), GAP_MAX * run.interval).grows_little(run).0
 }
 
 pub(crate) fn loopback_check(run: &Measured) -> Vec<String> {
@@ -213,16 +209,10 @@ const MEMORY_MAX_MB: f64 = 512.0;
 
 /// Checks that every abuse was answered by the end of its connection, with a reason.
 pub(crate) fn abuse_check(run: &Measured) -> Vec<String> {
-    let growth = run.growth.into_iter().max().unwrap_or(0);
     let memory = run.memory.into_iter().max().unwrap_or(0);
-    let mut verdict = Verdict::default().at_most("growth, MB", growth as f64 / 1e6, GROWTH_MAX_MB).at_most(
-        "memory, MB",
-        memory as f64 / 1e6,
-        MEMORY_MAX_MB,
-    );
+    let mut verdict = Verdict::default().grows_little(run).at_most("memory, MB", memory as f64 / 1e6, MEMORY_MAX_MB);
     for &at in &run.returns {
-        let first = run.pictures.iter().find(|picture| picture.at >= at).map(|picture| picture.at - at);
-        verdict = verdict.at_most("back after", first.unwrap_or(f64::NAN), 1_000.0);
+        verdict = verdict.at_most("back after", run.first_after(at), 1_000.0);
     }
     verdict.0.extend(run.unanswered.iter().map(|what| format!("not answered: {what}")));
     verdict.0

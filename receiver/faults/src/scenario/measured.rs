@@ -114,6 +114,11 @@ impl Measured {
         points.windows(2).filter(overlaps).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
     }
 
+    /// Returns the time from `at` to the first picture after it; not a number without one.
+    pub(crate) fn first_after(&self, at: f64) -> f64 {
+        self.pictures.iter().find(|picture| picture.at >= at).map_or(f64::NAN, |picture| picture.at - at)
+    }
+
     /// Returns the gap at each fault.
     pub(crate) fn gaps_at_faults(&self) -> Vec<f64> {
         self.faults.iter().map(|&at| self.gap_around(at, 100.0)).collect()
@@ -172,8 +177,7 @@ impl Measured {
 
     /// Returns the mean bit rate of the seconds from `from` to `to`.
     pub(crate) fn rate(&self, from: usize, to: usize) -> f64 {
-        let rates = self.rates.get(from..to.min(self.rates.len())).unwrap_or_default();
-        rates.iter().sum::<f64>() / rates.len().max(1) as f64
+        Self::mean(&self.rates[..to.min(self.rates.len())], from)
     }
 }
 
@@ -286,7 +290,7 @@ pub(crate) fn queues_p99(sender: &Path, receiver: &Path) -> f64 {
 const LINES_BYTES: u64 = 16 << 10;
 
 /// Returns the last whole line of a statistics file.
-fn last(file: &Path) -> Option<Value> {
+pub(crate) fn last(file: &Path) -> Option<Value> {
     let mut file = File::open(file).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LINES_BYTES))).ok()?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use common::netsim::{Bursts, NetConditions, Random, Scenario};
 use common::units::Bitrate;
 
-use crate::scenario::case::{Case, FAR, Route};
+use crate::scenario::case::{Case, FAR};
 use crate::scenario::fault::{Fault, Flood};
 use crate::scenario::measured::{Look, Measured};
 
@@ -98,20 +98,10 @@ pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case
         ));
         at += cycle;
     }
-    Case {
-        name: NAME,
-        title: "T20: 1 % loss and a fault of the others in each cycle",
-        route: Route::Relay,
-        there: Scenario::table(&line).with_seed(seed),
-        back: Scenario::table(&line).with_seed(seed ^ 0x5eed),
-        faults,
-        is_proof: false,
-        needs_clean: false,
-        backend: None,
-        stream: None,
-        check,
-        fired: |passed| passed.there.lost > 10,
-    }
+    Case::new(NAME, "T20: 1 % loss and a fault of the others in each cycle", check)
+        .both_ways(Scenario::table(&line))
+        .faults(faults)
+        .fired(|passed| passed.there.lost > 10)
 }
 
 fn check(run: &Measured) -> Vec<String> {

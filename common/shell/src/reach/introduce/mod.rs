@@ -6,7 +6,7 @@ mod post;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use common::config::{Controller, Peer, SharedConfig};
+use common::config::{Peer, SharedConfig};
 use common::reach::{Candidate, Kind, Outside, Role, Route, merge};
 use common::units::Bitrate;
 
@@ -65,18 +65,8 @@ fn unix_s() -> u64 {
 }
 
 pub(super) fn options(gso: bool, identity: &Identity, peers: Vec<Peer>) -> Result<EndpointOptions, Failure> {
-    Ok(EndpointOptions {
-        key: identity.certified_key()?,
-        own: identity.public_key(),
-        peers,
-        socket_buffer_bytes: 1 << 18,
-        gso,
-        dscp: None,
-        controller: Controller::default(),
-        rate: LiveRate::new(Bitrate::from_bps(0)),
-        frame_bytes: 0,
-        protocol: Protocol::Introduction,
-    })
+    let rate = LiveRate::new(Bitrate::from_bps(0));
+    Ok(EndpointOptions { gso, ..EndpointOptions::new(identity, peers, Protocol::Introduction, rate, 0)? })
 }
 
 /// Opens a socket at a port that a later call can use again.

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::exit::Failure;
 use crate::reach::words::{Client, Courier, Event, Side, Words};
+use crate::wait;
 
 /// Carrier of tickets and answers.
 pub(super) enum Post {
@@ -59,11 +60,8 @@ impl Post {
     /// Waits for mail. Nothing is lost if it is dropped.
     pub(super) async fn next(&mut self) -> Result<Mail, Failure> {
         match self {
-            Self::Person(lines) => match lines.recv().await {
-                Some(line) => Ok(Mail::Line(line)),
-                // The end of the input is not the end of the program.
-                None => std::future::pending().await,
-            },
+            // The end of the input is not the end of the program.
+            Self::Person(lines) => Ok(Mail::Line(wait::item(lines).await)),
             Self::Mailbox(courier) => loop {
                 match courier.next().await? {
                     Event::Met(key) => return Ok(Mail::Met(key)),

@@ -23,6 +23,7 @@ use self::client::{NotesClient, NotesError};
 pub(crate) use self::seal::PairSeal;
 use super::socket::Socket;
 use crate::limited;
+use crate::wait;
 
 /// Pause before the server is tried again, at first and at most; the first again after a connection that has lasted.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -60,10 +61,7 @@ impl Notes {
 
     /// Waits for the addresses in the other machine's next note. Nothing is lost if it is dropped.
     pub(super) async fn next(&mut self) -> Vec<Candidate> {
-        match self.news.recv().await {
-            Some(candidates) => candidates,
-            None => std::future::pending().await,
-        }
+        wait::item(&mut self.news).await
     }
 }
 

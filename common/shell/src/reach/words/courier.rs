@@ -9,6 +9,7 @@ use super::mailbox::{Client, Event, PairError};
 use crate::exit::Failure;
 use crate::reach::proof::random;
 use crate::reach::socket::{NoSocket, Socket, SocketLost};
+use crate::wait;
 
 /// Pause between two tries to reach a server.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -49,10 +50,7 @@ impl Courier {
 
     /// Waits for news. Nothing is lost if it is dropped.
     pub(crate) async fn next(&mut self) -> Result<Event, Failure> {
-        match self.news.recv().await {
-            Some(news) => news.map_err(Failure::network),
-            None => std::future::pending().await,
-        }
+        wait::item(&mut self.news).await.map_err(Failure::network)
     }
 
     /// Leaves the mailbox.
