@@ -1,5 +1,8 @@
 //! The soak, T20: 1 % loss for hours, a fault of the others in every cycle, in an order of the seed. Nothing grows, no
 //! clock drifts, and every gap has its fault.
+//!
+//! In the first half of the time senders are killed, in the second receivers: so each daemon has a life of half the time, long
+//! enough to tell what grows from what it takes once.
 
 use std::time::Duration;
 
@@ -89,6 +92,8 @@ pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case
         faults.push((
             at,
             match waiting.swap_remove(random.below(waiting.len() as u64) as usize) {
+                SoakEvent::Fault(Fault::KillSender | Fault::KillReceiver) if at < length / 2 => Fault::KillSender,
+                SoakEvent::Fault(Fault::KillSender | Fault::KillReceiver) => Fault::KillReceiver,
                 SoakEvent::Fault(fault) => fault,
                 SoakEvent::Line(conditions) => {
                     line.extend([(at, conditions), (at + SPAN, USUAL)]);
@@ -293,7 +298,13 @@ mod tests {
         assert_eq!(soak.faults.len(), 12);
         let lines = soak.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Line(_))).count();
         assert_eq!(lines, 6);
-        assert!(soak.faults.iter().any(|(_, fault)| *fault == Fault::KillSender));
+        let half = Duration::from_secs(15 + 12 * 60) / 2;
+        let kills = soak.faults.iter().filter(|(_, fault)| matches!(fault, Fault::KillSender | Fault::KillReceiver));
+        let kills: Vec<_> = kills.map(|&(at, fault)| (at < half, fault == Fault::KillSender)).collect();
+        assert!(
+            kills.len() == 2 && kills.iter().all(|(is_first_half, of_sender)| is_first_half == of_sender),
+            "{kills:?}"
+        );
         let other = case(Duration::from_secs(15 + 12 * 60), 4, None);
         assert!(soak.faults != other.faults);
     }
