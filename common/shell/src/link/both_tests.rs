@@ -7,10 +7,11 @@ const BYE: ControlMessage = ControlMessage::Bye { reason: ByeReason::Stopping };
 const FEEDBACK: [u8; 2] = [0x2f, 0];
 const MEDIA: [u8; 2] = [0x20, 0];
 
-/// A link that counts what it hears and asks for what it was given.
+/// A link that counts what it hears and asks for what it was given. It ends when a datagram holds more or less than before.
 #[derive(Default)]
 pub(crate) struct Half {
     heard: Vec<&'static str>,
+    /// Bytes that a datagram holds, each time that it is told.
     pub(crate) max_datagrams: Vec<usize>,
     says: Option<(StreamEnd, ControlMessage)>,
     datagram: Option<Vec<u8>>,
@@ -19,8 +20,9 @@ pub(crate) struct Half {
 }
 
 impl Link for Half {
-    fn on_connected(&mut self, _: &Peer, _: usize, _: Timestamp) {
+    fn on_connected(&mut self, _: &Peer, max_datagram: usize, _: Timestamp) {
         self.heard.push("connected");
+        self.max_datagrams.push(max_datagram);
     }
     fn on_disconnected(&mut self, _: Timestamp) {
         self.heard.push("disconnected");
@@ -34,6 +36,7 @@ impl Link for Half {
     }
     fn on_max_datagram(&mut self, bytes: usize) {
         self.max_datagrams.push(bytes);
+        self.action = Some(Action::End);
     }
     fn on_wake(&mut self, _: Timestamp) {
         self.heard.push("wake");

@@ -31,7 +31,7 @@ fn call(accepted: Accepted) -> Connection {
 
 /// Returns the outcome of a handshake at the listener and at the dialler. The dialler writes to the control stream and
 /// waits for an answer, which comes only from a listener that has accepted.
-pub(crate) async fn meet(
+async fn meet(
     listener: &EndpointOptions,
     dialler: &EndpointOptions,
 ) -> (Result<Connection, QuicError>, Result<Connection, QuicError>) {

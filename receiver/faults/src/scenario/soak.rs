@@ -37,7 +37,9 @@ const DRIFT_MAX_MS: f64 = 1.0;
 /// An event of the run.
 #[derive(Clone, Copy)]
 enum SoakEvent {
-    /// A fault of a daemon or the relay.
+    /// A daemon is killed: which one, the time says.
+    Kill,
+    /// Another fault of a daemon or the relay.
     Fault(Fault),
     /// A fault of the line, both ways.
     Line(NetConditions),
@@ -48,8 +50,8 @@ const USUAL: NetConditions = NetConditions { loss: 0.01, ..FAR };
 
 fn events() -> [SoakEvent; 12] {
     [
-        SoakEvent::Fault(Fault::KillSender),
-        SoakEvent::Fault(Fault::KillReceiver),
+        SoakEvent::Kill,
+        SoakEvent::Kill,
         SoakEvent::Fault(Fault::PauseReceiver(SPAN)),
         SoakEvent::Fault(Fault::Rebind),
         SoakEvent::Fault(Fault::Flood { kind: Flood::Junk, per_second: 10_000, span: SPAN }),
@@ -92,8 +94,8 @@ pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case
         faults.push((
             at,
             match waiting.swap_remove(random.below(waiting.len() as u64) as usize) {
-                SoakEvent::Fault(Fault::KillSender | Fault::KillReceiver) if at < length / 2 => Fault::KillSender,
-                SoakEvent::Fault(Fault::KillSender | Fault::KillReceiver) => Fault::KillReceiver,
+                SoakEvent::Kill if at < length / 2 => Fault::KillSender,
+                SoakEvent::Kill => Fault::KillReceiver,
                 SoakEvent::Fault(fault) => fault,
                 SoakEvent::Line(conditions) => {
                     line.extend([(at, conditions), (at + SPAN, USUAL)]);
