@@ -11,6 +11,7 @@ use shell::identity::Identity;
 
 use crate::attack::initial::Hello;
 use crate::hostile;
+use crate::machine::priority;
 use crate::scenario::fault::Flood;
 
 /// Datagrams sent at once.
@@ -44,7 +45,10 @@ pub(crate) fn start(kind: Flood, target: SocketAddr, per_second: u32, span: Dura
     let count = Arc::new(AtomicU64::new(0));
     let flooding = Flooding { sent: Arc::clone(&count), bytes: stream.datagrams.first().map_or(0, Vec::len), span };
     let began = Instant::now();
-    std::thread::spawn(move || stream.pour(per_second, &count, || began.elapsed() < span));
+    std::thread::spawn(move || {
+        priority::lower();
+        stream.pour(per_second, &count, || began.elapsed() < span);
+    });
     Ok(flooding)
 }
 

@@ -25,6 +25,7 @@ use sender::source::pattern::Pattern;
 use shell::identity::Identity;
 use shell::tls::{PeerVerifier, Protocol, client_config};
 
+use crate::machine::priority;
 use crate::scenario::fault::Act;
 
 /// Video of the flooding peer: small, so that making it does not slow down what is measured.
@@ -67,6 +68,7 @@ pub(crate) fn start(act: Act, key: &Path, peer: &Path, target: SocketAddr) -> Re
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let thread = std::thread::spawn(move || {
+        priority::lower();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let any = if target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };

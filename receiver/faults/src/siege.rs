@@ -16,7 +16,6 @@ use common::wire::control::StreamEnd;
 use crate::attack::GROWTH_MAX_MB;
 use crate::attack::beside::{Ground, KINDS, Kind};
 use crate::attack::{Testbed, Victim, unix_time};
-use crate::machine::priority;
 use crate::machine::stalls::{Stalls, Watch};
 use crate::relay::Relay;
 use crate::scenario::measured::{self, Picture};
@@ -183,10 +182,7 @@ impl<'a> Siege<'a> {
         let (before, began) = (now(&self.daemons), Instant::now());
         let stop = Arc::new(AtomicBool::new(false));
         let (ground, stopped, kind) = (Arc::clone(&self.ground), Arc::clone(&stop), row.kind);
-        let hostile = std::thread::spawn(move || {
-            priority::lower();
-            kind.run(&ground, &stopped)
-        });
+        let hostile = std::thread::spawn(move || kind.run(&ground, &stopped));
         let mut most = before.map(|(memory, ..)| memory);
         while began.elapsed() < span + CALM {
             std::thread::sleep(Duration::from_millis(50));

@@ -1,6 +1,6 @@
 //! A stranger signs for the key of 32 zero bytes, a likely placeholder in a configuration.
 //!
-//! That point A has order 4. A verifier asks whether [S]B = R + [k]A, with k from a hash; S = 0 and R = 0 are the same
+//! That point A has order 4. A verifier asks whether `[S]B = R + [k]A`, with k from a hash; S = 0 and R = 0 are the same
 //! signature for every message, and right for the quarter of them whose k is a multiple of 4.
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -24,9 +24,11 @@ const SPAN: Duration = Duration::from_secs(5);
 /// Time after a fault's end for which a gap is attributed to it, milliseconds.
 const AFTERMATH: f64 = 2_000.0;
 
-/// Time after a fault's end, and age of a daemon, from which its figures count, milliseconds.
-const CALM_AFTER: f64 = 8_000.0;
-const WARM_UP: f64 = 30_000.0;
+/// Time after a fault's end from which figures count. Those of a daemon count only when each kind of fault has come once in its
+/// life: what a kind takes when it comes first is not growth.
+const CALM_AFTER: Duration = Duration::from_secs(8);
+/// Shortest time between two faults, with a look or two at calm daemons.
+const CYCLE_MIN: Duration = SPAN.saturating_add(CALM_AFTER).saturating_add(Duration::from_secs(2));
 const GAP_MAX: f64 = 50.0;
 /// Megabytes an hour; in a shorter run, megabytes from its begin to its end.
 const SLOPE_MAX: f64 = 1.0;
@@ -48,7 +50,10 @@ enum SoakEvent {
 /// The line when nothing happens.
 const USUAL: NetConditions = NetConditions { loss: 0.01, ..FAR };
 
-fn events() -> [SoakEvent; 12] {
+/// Kinds of events; all come before one comes again.
+const KINDS: usize = 12;
+
+fn events() -> [SoakEvent; KINDS] {
     [
         SoakEvent::Kill,
         SoakEvent::Kill,
@@ -83,7 +88,7 @@ fn lasts(fault: Fault) -> Option<f64> {
 
 /// Returns the soak of this length.
 pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case {
-    let cycle = cycle.unwrap_or(CYCLE).max(SPAN + Duration::from_secs(1));
+    let cycle = cycle.unwrap_or(CYCLE).max(CYCLE_MIN);
     let (mut random, mut waiting) = (Random::new(seed), Vec::new());
     let (mut faults, mut line) = (Vec::new(), vec![(Duration::ZERO, USUAL)]);
     let mut at = LEAD;
@@ -115,7 +120,9 @@ fn check(run: &Measured) -> Vec<String> {
     let figures = CalmFigures::of(run);
     let mut faults = Vec::new();
     let mut at_most = |what: &str, figure: f64, limit: f64| {
-        if figure.is_nan() || figure > limit {
+        if figure.is_nan() {
+            faults.push(format!("{what} unknown: there was no look at a calm daemon that had met each kind of fault"));
+        } else if figure > limit {
             faults.push(format!("{what} {figure:.2} > {limit:.2}"));
         }
     };
@@ -177,7 +184,7 @@ impl CalmFigures {
         let is_calm = |look: &&Look| {
             run.spans.iter().all(|&(at, fault)| {
                 let end = at + lasts(fault).unwrap_or(SPAN.as_secs_f64() * 1e3);
-                look.at < at || look.at > end + CALM_AFTER
+                look.at < at || look.at > end + CALM_AFTER.as_secs_f64() * 1e3
             })
         };
         let calm: Vec<&Look> = run.looks.iter().filter(is_calm).collect();
@@ -185,10 +192,8 @@ impl CalmFigures {
             run.looks.iter().find(|look| look.lives[end] == life).map_or(f64::NAN, |look| look.at)
         };
         let warm = |end: usize| {
-            calm.iter()
-                .copied()
-                .filter(move |look| look.at - begin(end, look.lives[end]) >= WARM_UP)
-                .collect::<Vec<_>>()
+            let is_warm = |look: &&Look| has_seen_all(run, begin(end, look.lives[end]), look.at);
+            calm.iter().copied().filter(is_warm).collect::<Vec<_>>()
         };
         let slope = [0, 1].map(|end| {
             let points = warm(end);
@@ -210,6 +215,12 @@ impl CalmFigures {
             drift,
         }
     }
+}
+
+/// Returns true if each kind of event came between the two times, milliseconds.
+fn has_seen_all(run: &Measured, from: f64, to: f64) -> bool {
+    let count = |time: f64| run.spans.iter().filter(|(at, _)| *at < time).count();
+    (count(from).div_ceil(KINDS) + 1) * KINDS <= count(to)
 }
 
 /// Returns the largest less the smallest; not a number without values.
@@ -258,8 +269,9 @@ mod tests {
             length: 3.6e6,
             pictures: (0..90_000).map(picture).collect(),
             looks: (0..3_600).map(look).collect(),
-            spans: vec![(1.8e6, Fault::KillSender)],
-            faults: vec![1.8e6],
+            spans: (0..60)
+                .map(|minute| (f64::from(minute) * 6e4, if minute == 30 { Fault::KillSender } else { Fault::Rebind }))
+                .collect(),
             ..Measured::default()
         }
     }
@@ -285,6 +297,21 @@ mod tests {
         broken(|run| run.pictures.retain(|picture| !(1e6..1e6 + 60.0).contains(&picture.at)));
         broken(|run| run.pictures[60_000].frame = 7);
         broken(|run| run.looks.iter_mut().for_each(|look| look.clock_offset = None));
+    }
+
+    #[test]
+    fn what_the_first_fault_of_each_kind_takes_is_no_growth() {
+        let grown = |minutes: u32| {
+            let mut run = calm_hour();
+            run.looks
+                .iter_mut()
+                .for_each(|look| look.memory[1] += (look.at.min(f64::from(minutes) * 6e4) * 10.0) as u64);
+            check(&run).len()
+        };
+        assert_eq!((grown(11), grown(20)), (0, 1));
+        let mut short = calm_hour();
+        short.spans.truncate(KINDS - 1);
+        assert_eq!(check(&short).len(), 6, "no daemon is old enough");
     }
 
     #[test]
