@@ -28,8 +28,7 @@ const HANGING: u8 = 64;
 const HANG: Duration = Duration::from_secs(3);
 /// Datagrams of a hanging handshake that get through: the first, and the first with the proof of the address.
 const LET_THROUGH: u32 = 2;
-/// Calls from one port. A port's buffers, 3 MB, stay for some seconds after its last call: with 16 calls a port strangers without a
-/// pause took 5 GB.
+/// Calls from one port, whose buffers stay for some seconds after the last one: with 16 calls strangers without a pause took 5 GB.
 const CALLS_A_PORT: u32 = 256;
 /// Longest wait for a handshake's end, and for a connection's after it.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
