@@ -121,7 +121,7 @@ fn check(run: &Measured) -> Vec<String> {
     let mut faults = Vec::new();
     let mut at_most = |what: &str, figure: f64, limit: f64| {
         if figure.is_nan() {
-            faults.push(format!("{what} unknown: there was no look at a calm daemon that had met each kind of fault"));
+            faults.push(format!("{what} unknown: no look counts, as the soak was too short or never calm"));
         } else if figure > limit {
             faults.push(format!("{what} {figure:.2} > {limit:.2}"));
         }
