@@ -22,14 +22,18 @@ struct Read {
     has_end: bool,
 }
 
-/// Reads a recording of which nothing but the end may be missing.
+/// Reads a recording of which nothing but the end may be missing, and gives the frames that are whole.
 fn read(path: &Path) -> Read {
     let mut reader = ContainerReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
     let (mut frames, mut has_end) = (Vec::new(), true);
     while let Some(entry) = reader.next_entry().unwrap() {
         match entry {
             Entry::Frame(frame) => frames.push(frame),
-            Entry::Damage(Damage::End(_)) => has_end = false,
+            Entry::Damage(Damage::End(_)) => {
+                has_end = false;
+                // The end may be missing from inside a frame on.
+                frames.pop_if(|frame| matches!(frame.content, Content::Blocks { damaged: 1.., .. }));
+            }
             Entry::Damage(damage) => panic!("{}: {damage}", path.display()),
         }
     }

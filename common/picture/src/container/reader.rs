@@ -91,7 +91,8 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Reads a file frame by frame. What is damaged is passed over and told.
+/// Reads a file frame by frame. What is damaged is passed over and told. A file that grows meanwhile is read as if it had been
+/// cut where its end is met first.
 #[derive(Debug)]
 pub struct ContainerReader<R> {
     input: R,
@@ -102,6 +103,9 @@ pub struct ContainerReader<R> {
     /// Bytes that have been read and are not used yet, and where in the file they begin.
     buffer: Vec<u8>,
     offset: u64,
+    /// True once the input has ended. It is not asked again: what is written behind that while the file is read would
+    /// continue a frame of which a part was taken for the whole.
+    is_over: bool,
     /// The number of the next picture.
     next: u32,
     ended: bool,
@@ -128,7 +132,8 @@ impl<R: Read> ContainerReader<R> {
         }
         let params = StreamParams::from_bytes(&params).map_err(|error| invalid(error.into()))?;
         let (blocks, offset) = (BlockLayout::new(&params).blocks().len(), head.len() as u64);
-        Ok(Self { input, params, siting, is_checked, blocks, buffer: Vec::new(), offset, next: 0, ended: false })
+        let buffer = Vec::new();
+        Ok(Self { input, params, siting, is_checked, blocks, buffer, offset, is_over: false, next: 0, ended: false })
     }
 
     /// Returns the stream's parameters.
@@ -159,7 +164,7 @@ impl<R: Read> ContainerReader<R> {
         if !self.is_checked {
             return self.next_unchecked();
         }
-        if !self.fill(FRAME_HEAD_BYTES + CHECK_BYTES)? && self.buffer.is_empty() {
+        if !self.fill(FRAME_HEAD_BYTES + CHECK_BYTES)? {
             return Ok(self.cut());
         }
         let Some(head) = FrameHead::parse(&self.buffer) else { return self.search().map(Some) };
@@ -315,8 +320,10 @@ impl<R: Read> ContainerReader<R> {
     /// Reads on until `bytes` are in the buffer; false if there are not so many.
     fn fill(&mut self, bytes: usize) -> io::Result<bool> {
         let lacking = bytes.saturating_sub(self.buffer.len());
-        // Grows as bytes come, so that a length alone cannot ask for memory.
-        self.input.by_ref().take(lacking as u64).read_to_end(&mut self.buffer)?;
+        if lacking > 0 && !self.is_over {
+            // Grows as bytes come, so that a length alone cannot ask for memory.
+            self.is_over = self.input.by_ref().take(lacking as u64).read_to_end(&mut self.buffer)? < lacking;
+        }
         Ok(self.buffer.len() >= bytes)
     }
 

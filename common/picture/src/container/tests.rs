@@ -122,6 +122,35 @@ fn a_file_cut_anywhere_says_so_and_gives_what_is_there() {
     assert_eq!(longer.last(), Some(&Entry::Damage(Damage::BehindEnd)));
 }
 
+/// A file to which the rest is written only once its end has been met.
+struct Growing<'a> {
+    now: &'a [u8],
+    later: &'a [u8],
+}
+
+impl std::io::Read for Growing<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.now.read(out)?;
+        if read == 0 && !out.is_empty() {
+            self.now = std::mem::take(&mut self.later);
+        }
+        Ok(read)
+    }
+}
+
+#[test]
+fn a_file_that_grows_while_it_is_read_is_one_that_is_cut() {
+    let (_, bytes) = file();
+    for len in FILE_HEAD_BYTES + CHECK_BYTES..bytes.len() {
+        let (now, later) = bytes.split_at(len);
+        let mut reader = ContainerReader::new(Growing { now, later }).unwrap();
+        let read: Vec<_> = std::iter::from_fn(|| reader.next_entry().unwrap()).collect();
+        assert!(read == entries(now).unwrap(), "{len}: {read:?}");
+        let is_damage = |entry: &Entry| matches!(entry, Entry::Damage(damage) if !matches!(damage, Damage::End(_)));
+        assert!(!read.iter().any(is_damage), "{len}: {read:?}");
+    }
+}
+
 #[test]
 fn frames_behind_lost_bytes_are_found() {
     let (frames, bytes) = file();
