@@ -16,6 +16,10 @@ use crate::source::{self, FrameSource, SourceFrame, SourceInfo, SourceSpec};
 /// the connection comes back sooner.
 const REST_AFTER: Duration = Duration::from_secs(2);
 
+/// Pictures that there may be at once: one is taken, one waits, one is coded. Their memory is there from the first one on, so that
+/// a computer that falls behind for a moment takes no more.
+const PICTURES: usize = 3;
+
 /// Parts of the capture thread.
 pub(crate) struct Capture {
     pub(crate) spec: SourceSpec,
@@ -24,7 +28,7 @@ pub(crate) struct Capture {
     pub(crate) awaits: bool,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pictures: Slot<SourceFrame>,
-    /// Memory of pictures that have been coded.
+    /// Memory of pictures that are not needed any more.
     pub(crate) used: Receiver<Vec<u8>>,
 }
 
@@ -58,6 +62,7 @@ impl Capture {
     fn follow(&self, source: &mut dyn FrameSource) -> Result<(), Failure> {
         let is_live = source.info().is_live;
         let mut unwanted_since = None;
+        let mut spare: Option<Vec<Vec<u8>>> = None;
         if !self.gate.wait() {
             return Ok(());
         }
@@ -66,14 +71,16 @@ impl Capture {
             if !is_live && !self.gate.wait() {
                 return Ok(());
             }
-            let next = source.next(self.used.try_recv().unwrap_or_default());
+            let room = spare.as_mut().and_then(Vec::pop).or_else(|| self.used.try_recv().ok());
+            let next = source.next(room.unwrap_or_default());
             // Also at the end, before which the last pictures may have been skipped.
             self.gate.skipped.store(source.skipped(), Ordering::Relaxed);
             let Some(picture) = next? else { return Ok(()) };
             self.gate.captured.fetch_add(1, Ordering::Relaxed);
             let now = picture.capture;
+            let spare = spare.get_or_insert_with(|| vec![picture.data.clone(); PICTURES - 1]);
             if is_live {
-                self.pictures.replace(picture);
+                spare.extend(self.pictures.replace(picture).map(|passed_over| passed_over.data));
             } else if self.pictures.put_wait(picture).is_err() {
                 return Ok(());
             }
@@ -110,6 +117,8 @@ mod tests {
     struct Fake {
         now: Timestamp,
         rests: Sender<Timestamp>,
+        /// Told for each picture: whether it was given memory for it.
+        rooms: Sender<bool>,
     }
 
     impl FrameSource for Fake {
@@ -123,7 +132,10 @@ mod tests {
             }
         }
 
-        fn next(&mut self, data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
+        fn next(&mut self, mut data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
+            // Nobody may listen.
+            let _ = self.rooms.send(data.capacity() > 0);
+            data.resize(4, 0);
             self.now = self.now + Duration::from_millis(100);
             Ok(Some(SourceFrame { format: PixelFormat::Grey8, data, capture: self.now }))
         }
@@ -133,16 +145,23 @@ mod tests {
         }
     }
 
+    /// Returns the capture thread of a camera, and the other end of its channel of memory.
+    fn capture(gate: &Arc<Gate>, pictures: &Slot<SourceFrame>) -> (Capture, Sender<Vec<u8>>) {
+        let (give_back, used) = channel();
+        let spec = SourceSpec::parse("pattern").unwrap();
+        let config = common::config::resolve_sender(&common::config::parse_sender("").unwrap()).unwrap();
+        let (gate, pictures) = (Arc::clone(gate), pictures.clone());
+        (Capture { spec, config, awaits: false, gate, pictures, used }, give_back)
+    }
+
     #[test]
     fn a_camera_that_nobody_watches_is_switched_off_and_on_again() {
         let (gate, pictures) = (Arc::new(Gate::new(0)), Slot::new());
-        let (_used, used) = channel();
-        let spec = SourceSpec::parse("pattern").unwrap();
-        let config = common::config::resolve_sender(&common::config::parse_sender("").unwrap()).unwrap();
-        let capture =
-            Capture { spec, config, awaits: false, gate: Arc::clone(&gate), pictures: pictures.clone(), used };
+        let (capture, _give_back) = capture(&gate, &pictures);
         let (rests, rested) = channel();
-        let thread = std::thread::spawn(move || capture.follow(&mut Fake { now: Timestamp::default(), rests }));
+        let (rooms, _room) = channel();
+        let mut camera = Fake { now: Timestamp::default(), rests, rooms };
+        let thread = std::thread::spawn(move || capture.follow(&mut camera));
         let picture = || matches!(pictures.take_timeout(PATIENCE), Taken::Item(_));
         let mut last = Timestamp::default();
         for _ in 0..2 {
@@ -157,6 +176,26 @@ mod tests {
             assert!(rested.try_recv().is_err() && pictures.try_take().is_none(), "it is off");
         }
         gate.end();
+        assert_eq!(thread.join().unwrap(), Ok(()));
+    }
+
+    #[test]
+    fn an_encoder_that_falls_behind_takes_no_more_memory() {
+        let (gate, pictures) = (Arc::new(Gate::new(0)), Slot::new());
+        let (capture, give_back) = capture(&gate, &pictures);
+        let (rests, _rested) = channel();
+        let (rooms, room) = channel();
+        gate.set_open(true);
+        let mut camera = Fake { now: Timestamp::default(), rests, rooms };
+        let thread = std::thread::spawn(move || capture.follow(&mut camera));
+        assert!(!room.recv_timeout(PATIENCE).unwrap(), "there is none yet");
+        for _ in 0..3 {
+            let Taken::Item(coding) = pictures.take_timeout(PATIENCE) else { panic!("no picture") };
+            // One is coded, and another waits for as long as ten come.
+            assert!((0..10).all(|_| room.recv_timeout(PATIENCE).unwrap()));
+            give_back.send(coding.data).unwrap();
+        }
+        pictures.close();
         assert_eq!(thread.join().unwrap(), Ok(()));
     }
 }

@@ -181,11 +181,7 @@ impl Encode {
             }
             stands = false;
             self.tell_source(stands, &mut told);
-            if self.info.is_live && !self.gate.is_open() {
-                self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
-                continue;
-            }
-            if self.info.is_live && !thinning.takes(picture.capture) {
+            if self.info.is_live && !(self.gate.is_open() && thinning.takes(picture.capture)) {
                 self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
                 let _ = self.used.send(picture.data);
                 continue;

@@ -48,6 +48,8 @@ pub use count::parity_shards;
 pub use protector::{Protected, Protector};
 pub(crate) use recovery::{FrameShards, ParityShard};
 
+use std::sync::Once;
+
 use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
 use crate::wire::PacketError;
@@ -72,10 +74,11 @@ pub enum Protection {
     Off,
 }
 
-/// Has the library make its tables (a few megabytes, some milliseconds) before the first frame needs them.
+/// Has the library make its tables (a few megabytes, some milliseconds) before the first frame needs them, once per process.
 pub fn prepare() {
+    static TABLES: Once = Once::new();
     // Of this constant case nothing can go wrong, and nothing depends on it.
-    try_prepare().ok();
+    TABLES.call_once(|| _ = try_prepare());
 }
 
 fn try_prepare() -> Result<(), reed_solomon_simd::Error> {
