@@ -167,7 +167,7 @@ fn the_image_is_built_with_the_pinned_toolchain_and_configured_from_here() {
     let channel = toolchain.lines().find_map(|line| line.strip_prefix("channel = ")).unwrap().trim_matches('"');
     let image = read("docker/Dockerfile");
     assert!(
-        image.contains(&format!("ARG RUST_IMAGE=rust:{channel}-slim-bookworm\n")),
+        image.contains(&format!("ARG RUST_IMAGE=rust:{channel}-slim-bookworm@")),
         "rust-toolchain.toml has {channel}"
     );
     assert!(image.contains(&format!("RUSTUP_TOOLCHAIN={channel}")), "rust-toolchain.toml has {channel}");
@@ -190,6 +190,21 @@ fn the_image_is_built_with_the_pinned_toolchain_and_configured_from_here() {
         "max-size:",
     ] {
         assert!(compose.contains(needed), "docker/compose.yaml lacks {needed}");
+    }
+}
+
+#[test]
+fn base_images_are_fixed_by_digest() {
+    for file in ["docker/Dockerfile", "docker/meet/mailbox.Dockerfile"] {
+        let text = read(file);
+        // An image's name has a colon, a variable's or a stage's has none.
+        let named = text.lines().filter(|line| ["FROM ", "ARG "].iter().any(|word| line.starts_with(word)));
+        let images: Vec<_> = named.filter(|line| line.contains(':')).collect();
+        assert!(!images.is_empty(), "{file} names no image");
+        for line in images {
+            let digest = line.split_once("@sha256:").map_or("", |(_, digest)| digest.split(' ').next().unwrap());
+            assert!(digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()), "{file}: {line}");
+        }
     }
 }
 
