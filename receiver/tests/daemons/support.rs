@@ -231,6 +231,10 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // For whoever reads why a test failed.
+        if std::thread::panicking() && self.reader.take().is_some_and(|reader| reader.join().is_ok()) {
+            eprintln!("--- {} said:\n{}", self.name, self.said());
+        }
     }
 }
 
