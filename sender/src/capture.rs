@@ -145,6 +145,12 @@ mod tests {
         }
     }
 
+    /// Returns a camera, and what it tells of rests and of memory.
+    fn camera() -> (Fake, Receiver<Timestamp>, Receiver<bool>) {
+        let ((rests, rested), (rooms, room)) = (channel(), channel());
+        (Fake { now: Timestamp::default(), rests, rooms }, rested, room)
+    }
+
     /// Returns the capture thread of a camera, and the other end of its channel of memory.
     fn capture(gate: &Arc<Gate>, pictures: &Slot<SourceFrame>) -> (Capture, Sender<Vec<u8>>) {
         let (give_back, used) = channel();
@@ -158,9 +164,7 @@ mod tests {
     fn a_camera_that_nobody_watches_is_switched_off_and_on_again() {
         let (gate, pictures) = (Arc::new(Gate::new(0)), Slot::new());
         let (capture, _give_back) = capture(&gate, &pictures);
-        let (rests, rested) = channel();
-        let (rooms, _room) = channel();
-        let mut camera = Fake { now: Timestamp::default(), rests, rooms };
+        let (mut camera, rested, _room) = camera();
         let thread = std::thread::spawn(move || capture.follow(&mut camera));
         let picture = || matches!(pictures.take_timeout(PATIENCE), Taken::Item(_));
         let mut last = Timestamp::default();
@@ -183,10 +187,8 @@ mod tests {
     fn an_encoder_that_falls_behind_takes_no_more_memory() {
         let (gate, pictures) = (Arc::new(Gate::new(0)), Slot::new());
         let (capture, give_back) = capture(&gate, &pictures);
-        let (rests, _rested) = channel();
-        let (rooms, room) = channel();
+        let (mut camera, _rested, room) = camera();
         gate.set_open(true);
-        let mut camera = Fake { now: Timestamp::default(), rests, rooms };
         let thread = std::thread::spawn(move || capture.follow(&mut camera));
         assert!(!room.recv_timeout(PATIENCE).unwrap(), "there is none yet");
         for _ in 0..3 {
