@@ -7,7 +7,7 @@ use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{Boundary, CodecParams, Padding, StreamParams};
+use picture::params::{Boundary, CodecParams, Padding, Profile, StreamParams};
 
 const RATE: Bitrate = Bitrate::from_bps(4_000_000);
 
@@ -94,6 +94,16 @@ fn a_picture_that_is_too_large_is_refused_before_a_decoder_is_made() {
     assert!(events(ultra_hd, largest).0.is_ok());
     assert!(events(StreamParams { size: size(4_096, 1), ..ultra_hd }, largest).0.is_ok());
     refused(StreamParams { frame_rate: FrameRate::new(1_000, 1).unwrap(), ..ultra_hd }, largest);
+    // The pictures that are kept for prediction count, too: half a second of the largest, with every other sample of colour.
+    let predicted = |chroma, states| StreamParams {
+        chroma,
+        codec: CodecParams { profile: Profile::Predicted(states), ..CodecParams::default() },
+        ..ultra_hd
+    };
+    assert!(events(predicted(Chroma::C420, 32), largest).0.is_ok());
+    assert!(events(predicted(Chroma::C444, 16), largest).0.is_ok());
+    refused(predicted(Chroma::C444, 17), largest);
+    assert!(events(StreamParams { size: size(1_920, 1_080), ..predicted(Chroma::C444, 32) }, largest).0.is_ok());
 }
 
 #[test]

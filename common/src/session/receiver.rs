@@ -6,8 +6,8 @@ mod inbound;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use picture::frame::Chroma;
-use picture::params::StreamParams;
+use picture::frame::{Chroma, FrameSize};
+use picture::params::{STATES_MAX, StreamParams};
 use picture::pyramid::squares;
 
 pub use self::events::{ArrivedFrame, ReceiverCounters, ReceiverEvent, ReceiverOptions};
@@ -30,6 +30,16 @@ const PING_INTERVAL: Duration = Duration::from_millis(500);
 const RATE_MAX: f64 = 120.0;
 /// Pings whose answer is still awaited.
 const PINGS_OUTSTANDING: usize = 8;
+
+/// Bytes of the pictures that a stream's decoder keeps for prediction.
+fn states(params: &StreamParams) -> usize {
+    usize::from(params.codec.profile.states()) * params.chroma.picture_format().bytes(params.size)
+}
+
+/// The most of them that are taken: half a second of the largest pictures with every other sample of colour.
+fn states_most(most: FrameSize) -> usize {
+    usize::from(STATES_MAX) * Chroma::C420.picture_format().bytes(most)
+}
 
 /// Streams that may begin on one connection, whose size somebody changes.
 fn welcomes_allowed(now: Timestamp) -> Allowance {
@@ -134,7 +144,11 @@ impl ReceiverSession {
             (ReceiverPhase::Greeting, _) => self.violation("a message before Hello".to_owned())?,
             (_, ControlMessage::Hello { .. }) => self.violation("a second Hello".to_owned())?,
             (_, ControlMessage::Welcome { params, .. }) if self.is_too_large(&params) => {
-                let stream = format!("pictures of {} at {} a second", params.size, params.frame_rate.as_f64());
+                let mut stream = format!("pictures of {} at {} a second", params.size, params.frame_rate.as_f64());
+                match params.codec.profile.states() {
+                    0 => {}
+                    states => stream += &format!(", of which {states} are kept for prediction,"),
+                }
                 let most = self.options.size_max.map(|size| size.to_string()).unwrap_or_default();
                 let text =
                     format!("{stream} are more than size_max in [display] there takes, {most}: send smaller ones");
@@ -306,7 +320,7 @@ impl ReceiverSession {
         self.options.size_max.is_some_and(|most| {
             let (needed, there) = (squares(params.size, params.chroma), squares(most, Chroma::C444));
             let is_too_fast = needed as f64 * params.frame_rate.as_f64() > there as f64 * RATE_MAX;
-            params.size.pixels() > most.pixels() || needed > there || is_too_fast
+            params.size.pixels() > most.pixels() || needed > there || is_too_fast || states(params) > states_most(most)
         })
     }
 
