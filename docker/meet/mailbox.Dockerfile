@@ -6,4 +6,4 @@ WORKDIR /tmp
 EXPOSE 4000
 # Nothing is kept: mailboxes live for minutes.
 CMD ["twist", "wormhole-mailbox", "--port=tcp:4000", "--channel-db=:memory:", "--disallow-list", \
-     "--websocket-protocol-option=maxMessagePayloadSize=16384"]
+     "--websocket-protocol-option=maxMessagePayloadSize=4096"]

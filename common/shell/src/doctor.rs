@@ -8,7 +8,7 @@ use std::net::{Ipv6Addr, TcpListener, ToSocketAddrs};
 use std::path::Path;
 
 use common::config::{LinkMode, SharedConfig};
-use common::reach::Finding;
+use common::reach::{Finding, Place};
 use kernels::tune::{NotUsed, Origin, SETTINGS};
 use serde::Serialize;
 
@@ -137,7 +137,11 @@ pub fn recordable(path: &Path) -> Result<(), Failure> {
 /// forwarded port, calls work whatever it is.
 fn outside(config: &SharedConfig) -> Vec<Check> {
     match reach::outside(config) {
-        Ok(Some(outside)) => outside.findings().into_iter().map(finding).collect(),
+        Ok(Some(outside)) => {
+            let answers = matches!(outside.relay, Place::At(_) | Place::Refused(_));
+            let is_open = answers && reach::relay_takes_the_example(config).unwrap_or(false);
+            outside.findings().into_iter().map(finding).chain(is_open.then(open_relay)).collect()
+        }
         Ok(None) => vec![Check::new(
             "router",
             Status::Ok,
@@ -151,6 +155,14 @@ fn outside(config: &SharedConfig) -> Vec<Check> {
 fn finding(finding: Finding) -> Check {
     let status = if finding.is_bad { Status::Warn } else { Status::Ok };
     Check::new(finding.name, status, finding.sentence, finding.advice.map(str::to_owned))
+}
+
+/// A relay that everybody can use.
+fn open_relay() -> Check {
+    let detail = "the one in `[reach] turn` is everybody's: it takes the name `band` with the password `CHANGE-ME`, which stood in an \
+                  example";
+    let advice = "whoever runs it starts it with docker/meet/start, which makes a password, and tells that to all who use it";
+    Check::new("relay", Status::Warn, detail, Some(advice.to_owned()))
 }
 
 /// Checks that the name to dial has an address, or that the address to listen at is free.

@@ -13,6 +13,7 @@ mod introduction;
 mod latency;
 mod linktest;
 mod loopback;
+mod mailbox;
 mod metrics;
 mod namespaces;
 mod notes;

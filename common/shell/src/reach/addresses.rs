@@ -29,6 +29,11 @@ pub(super) fn local(port: u16, ipv6: bool) -> Vec<Candidate> {
     found.into_iter().filter(|(loopback, _)| *loopback == only_loopback).map(|(_, candidate)| candidate).collect()
 }
 
+/// Returns the addresses of this machine's networks, by which a change of networks is noticed.
+pub(crate) fn own() -> Vec<Candidate> {
+    local(1, true)
+}
+
 fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
     v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))

@@ -24,8 +24,9 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError, Takes};
 
+pub(crate) use self::addresses::own as own_addresses;
 pub(crate) use self::house::{House, HouseNames};
-pub use self::introduce::{invite, join, outside, pair};
+pub use self::introduce::{invite, join, outside, pair, relay_takes_the_example};
 pub(crate) use self::notes::{Notes, PairSeal};
 pub use self::peers::{Learning, PeersFile, known_peers};
 pub(crate) use self::proof::KnockKey;

@@ -318,6 +318,10 @@ fn timestamp(instant: Instant) -> Timestamp {
 }
 
 #[cfg(test)]
+#[path = "delivered_tests.rs"]
+mod delivered_tests;
+
+#[cfg(test)]
 mod tests {
     use common::config::Password;
     use proptest::prelude::*;

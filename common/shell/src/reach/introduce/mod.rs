@@ -6,8 +6,8 @@ mod post;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use common::config::{Peer, SharedConfig};
-use common::reach::{Candidate, Kind, Outside, Role, Route, merge};
+use common::config::{Password, Peer, SharedConfig, Turn};
+use common::reach::{Candidate, Kind, Outside, Place, Role, Route, merge};
 use common::units::Bitrate;
 
 pub use self::invite::invite;
@@ -44,6 +44,22 @@ pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
         while search.next().await? != Found::Addresses {}
         Ok(Some(search.outside()))
     })
+}
+
+/// Name and password that the relay's example once had: everybody can read them.
+const EXAMPLE_USER: &str = "band";
+const EXAMPLE_PASSWORD: &str = "CHANGE-ME";
+
+/// Returns true if a relay of the configuration gives a place for the name and the password that its example once had; takes up to two
+/// seconds.
+pub fn relay_takes_the_example(config: &SharedConfig) -> Result<bool, Failure> {
+    let turn = Turn {
+        user: EXAMPLE_USER.to_owned(),
+        password: Password(EXAMPLE_PASSWORD.to_owned()),
+        ..config.turn.clone()
+    };
+    let outside = outside(&SharedConfig { stun: Vec::new(), turn, open_port: false, ..config.clone() })?;
+    Ok(outside.is_some_and(|outside| matches!(outside.relay, Place::At(_))))
 }
 
 /// The command `pair`: shows four words, or finds the machine that shows `words`. `wanted`: the name for it.
