@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use common::reach::Candidate;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -19,6 +20,7 @@ use crate::limited;
 use crate::linktest;
 use crate::lock::lock;
 use crate::quic::{Accepted, CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
+use crate::reach::own_addresses;
 use crate::wait;
 
 /// Time from one attempt to the next while none is answered. Earlier attempts go on, so that one succeeds as soon as
@@ -29,6 +31,15 @@ const BESIDE: Duration = Duration::from_millis(200);
 const RETRY: Duration = Duration::from_millis(500);
 /// Most attempts under way at once. Without an answer each lasts for two seconds, and two begin in a second.
 const ATTEMPTS_MAX: usize = 4;
+/// Time for which attempts keep that pace though nobody answers: where nobody has yet, and after a call, whose line may be back at
+/// any moment. Then they become rarer, so that a wrong name is no nuisance to whoever is there.
+const EAGER: Duration = Duration::from_secs(60);
+const EAGER_AFTER_CALL: Duration = Duration::from_secs(660);
+/// Time from one attempt to the next then, at first and at last.
+const RARER: Duration = Duration::from_secs(2);
+const RARE: Duration = Duration::from_secs(60);
+/// Time between two looks whether this machine's network is another.
+const LOOK_AT_NETWORK: Duration = Duration::from_millis(500);
 /// Time between two checks whether anything came.
 const LOOK: Duration = Duration::from_millis(25);
 /// Addresses of one name that are tried.
@@ -188,6 +199,38 @@ async fn stalled(end: &End, silence_max: &SilenceMax) {
     }
 }
 
+/// Patience with somebody who does not answer.
+#[derive(Clone, Copy, Debug)]
+struct Eagerness {
+    since: Instant,
+    lasts: Duration,
+}
+
+impl Eagerness {
+    /// Begins anew: with a machine that was called before, or one that was not.
+    fn new(was_called: bool, now: Instant) -> Self {
+        Self { since: now, lasts: if was_called { EAGER_AFTER_CALL } else { EAGER } }
+    }
+
+    /// Returns the least time to the next attempt; none: as if it had just begun.
+    fn pause(&self, now: Instant) -> Option<Duration> {
+        let over = (now - self.since).checked_sub(self.lasts)?;
+        Some((over / 4).clamp(RARER, RARE))
+    }
+}
+
+/// Waits until this machine's addresses are others than `before`.
+async fn network_changed(before: &[Candidate]) {
+    let mut looks = interval(LOOK_AT_NETWORK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        if own_addresses() != before {
+            return;
+        }
+    }
+}
+
 /// An old connection, and the packets that had come when it stalled.
 pub(super) struct Stalled<'a>(pub(super) &'a End, pub(super) u64);
 
@@ -216,6 +259,8 @@ async fn connect(
     let mut attempts = JoinSet::new();
     let mut starts = interval(BESIDE);
     starts.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut eagerness = Eagerness::new(old.is_some(), Instant::now());
+    let (mut network, mut said_rare) = (own_addresses(), false);
     let mut said = Vec::new();
     let mut old_ends =
         std::pin::pin!(wait::of(old.as_ref().map(|old| old.0).filter(|end| !end.has_ended()).map(End::wait)));
@@ -231,8 +276,21 @@ async fn connect(
                 continue;
             }
             Some(ended) = attempts.join_next() => ended,
+            () = network_changed(&network), if eagerness.pause(Instant::now()).is_some() => {
+                network = own_addresses();
+                eagerness = Eagerness::new(old.is_some(), Instant::now());
+                starts.reset_immediately();
+                continue;
+            }
             _ = starts.tick(), if attempts.len() < ATTEMPTS_MAX => {
                 attempts.spawn(attempt(Arc::clone(sockets), address.to_owned()));
+                if let Some(pause) = eagerness.pause(Instant::now()) {
+                    starts.reset_after(pause);
+                    if !std::mem::replace(&mut said_rare, true) {
+                        let rare = RARE.as_secs();
+                        limited!(info, "{address} has not answered for long: trying more rarely, at last every {rare} s");
+                    }
+                }
                 continue;
             }
         };
@@ -245,7 +303,7 @@ async fn connect(
             Ok(Err(error)) if error.is_final() => return Err(error),
             Ok(Err(error)) => {
                 if error != QuicError::TimedOut {
-                    starts.reset_after(RETRY);
+                    starts.reset_after(eagerness.pause(Instant::now()).unwrap_or(RETRY));
                 }
                 let kind = std::mem::discriminant(&error);
                 if !said.contains(&kind) {

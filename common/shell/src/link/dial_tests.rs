@@ -194,3 +194,37 @@ fn a_listener_that_was_killed_and_runs_again_says_so() {
         assert_eq!(end, QuicError::Reset);
     });
 }
+
+/// Returns how many attempts begin in each minute with somebody who never answers.
+fn attempts_each_minute(was_called: bool, minutes: u64) -> Vec<usize> {
+    let begin = Instant::now();
+    let eagerness = Eagerness::new(was_called, begin);
+    let mut counts = vec![0; minutes as usize];
+    // Four at once, each for two seconds.
+    let least = Duration::from_secs(2) / ATTEMPTS_MAX as u32;
+    let mut at = Duration::ZERO;
+    while let Some(count) = counts.get_mut(at.as_secs() as usize / 60) {
+        *count += 1;
+        at += eagerness.pause(begin + at).unwrap_or(least);
+    }
+    counts
+}
+
+#[test]
+fn whoever_never_answers_is_asked_more_and_more_rarely() {
+    let stranger = attempts_each_minute(false, 30);
+    assert_eq!(stranger[0], 120);
+    assert!(stranger[1] < 15 && stranger[4..].iter().all(|count| *count <= 2), "{stranger:?}");
+    // The line of a call that was on is back in a moment, for ten minutes.
+    let friend = attempts_each_minute(true, 30);
+    assert!(friend[..11].iter().all(|count| *count == 120) && friend[15..].iter().all(|count| *count <= 2), "{friend:?}");
+}
+
+#[test]
+fn the_network_of_now_is_no_change() {
+    runtime().block_on(async {
+        let now = own_addresses();
+        assert!(tokio::time::timeout(3 * LOOK_AT_NETWORK, network_changed(&now)).await.is_err());
+        network_changed(&[]).await;
+    });
+}

@@ -32,6 +32,7 @@ use tokio::sync::mpsc;
 
 use super::relay::{Aliases, Carrier, Unwrapped};
 use super::steered::{MARK, Steered, mark};
+use super::unproved::Unproved;
 use crate::lock::lock;
 use crate::wait;
 
@@ -124,6 +125,11 @@ impl Sending {
         }
     }
 
+    /// Returns the handshakes whose packets are counted.
+    pub(super) fn unproved(&self) -> &Unproved {
+        &self.0.unproved
+    }
+
     /// Sets the relay from now on; none: there is no more.
     pub(crate) fn set_relay(&self, relay: Option<Arc<dyn Carrier>>) {
         *lock(&self.0.relay) = relay;
@@ -211,6 +217,8 @@ struct Shared {
     /// The call of now.
     steered: Mutex<Option<Steered>>,
     moves: AtomicU64,
+    /// Handshakes in which nothing has been proved.
+    unproved: Unproved,
 }
 
 impl fmt::Debug for Shared {
@@ -296,6 +304,7 @@ pub(super) fn split(
         aliases: Mutex::default(),
         steered: Mutex::default(),
         moves: AtomicU64::new(0),
+        unproved: Unproved::default(),
     });
     (Arc::new(Sorting { shared: Arc::clone(&shared), dials, aside }), Beside { sending: Sending(shared), incoming })
 }
@@ -510,8 +519,12 @@ impl AsyncUdpSocket for Sorting {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let is_handshake = transmit.contents.first().is_some_and(|first| first & LONG_HEADER != 0);
+        if is_handshake && !self.shared.unproved.lets_out(transmit.contents) {
+            return Ok(());
+        }
         self.send(transmit)?;
-        if self.dials && transmit.contents.first().is_some_and(|first| first & LONG_HEADER != 0) {
+        if self.dials && is_handshake && self.shared.unproved.lets_out(transmit.contents) {
             // Without room the first one must do.
             let _ = self.send(transmit);
         }

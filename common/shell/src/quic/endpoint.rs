@@ -23,6 +23,7 @@ use super::congestion::{Demand, INITIAL_RTT};
 use super::dscp::Classed;
 use super::error::QuicError;
 use super::socket;
+use super::unproved::{Attempt, Numbered};
 use crate::identity::{Identity, IdentityError};
 use crate::link::LiveRate;
 use crate::tls::{self, PeerVerifier, Protocol};
@@ -127,7 +128,7 @@ pub(crate) enum Takes {
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     pub(super) inner: quinn::Endpoint,
-    socket: Sending,
+    pub(super) socket: Sending,
     own: PublicKey,
     peers: Vec<Peer>,
     verifier: Arc<PeerVerifier>,
@@ -184,7 +185,9 @@ impl Endpoint {
             None
         };
         let mut endpoint_config = EndpointConfig::new(Arc::new(stable.reset));
-        endpoint_config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(stable.connection_ids)));
+        endpoint_config.cid_generator(move || {
+            Box::new(Numbered(HashedConnectionIdGenerator::from_key(stable.connection_ids)))
+        });
         // Else some packets look like those that the socket tells apart.
         endpoint_config.grease_quic_bit(false);
         let runtime = Arc::new(quinn::TokioRuntime);
@@ -215,9 +218,16 @@ impl Endpoint {
             address: address.to_string(),
             message: error.to_string(),
         };
-        let connecting = self.inner.connect(address, "duet").map_err(unreachable)?;
-        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await.map_err(|_| QuicError::TimedOut)?;
+        let (connecting, attempt) = Attempt::begin(&self.socket, || self.inner.connect(address, "duet"));
+        let mut connecting = std::pin::pin!(connecting.map_err(unreachable)?);
+        // Dropped before QUIC's part of it.
+        let attempt = attempt;
+        let Ok(connected) = tokio::time::timeout(HANDSHAKE_TIMEOUT, &mut connecting).await else {
+            attempt.fall_silent();
+            return Err(QuicError::TimedOut);
+        };
         let inner = connected.map_err(|error| self.explain_unproved(error))?;
+        attempt.succeed();
         // A forged packet can still come between the peer's last one and this side's answer, with which QUIC throws the
         // first keys away, and then the end is there already.
         match inner.close_reason() {

@@ -7,6 +7,7 @@ use super::connection::Connection;
 use super::endpoint::{Endpoint, HANDSHAKE_TIMEOUT, longest};
 use super::error::QuicError;
 use super::probing::Probing;
+use super::unproved::Attempt;
 use crate::tls::Protocol;
 
 /// Longest time from the handshake's end to the control stream.
@@ -75,9 +76,17 @@ impl Incoming {
     /// Completes the handshake.
     pub(super) async fn handshake(self) -> Result<(Endpoint, quinn::Connection), QuicError> {
         let endpoint = self.endpoint;
-        let connecting = self.inner.accept().map_err(|error| endpoint.explain(error))?;
-        let connected = tokio::time::timeout(HANDSHAKE_TIMEOUT, connecting).await;
-        let inner = connected.map_err(|_| QuicError::TimedOut)?.map_err(|error| endpoint.explain(error))?;
+        let is_proved = self.inner.remote_address_validated();
+        let (connecting, attempt) = Attempt::answer(&endpoint.socket, is_proved, || self.inner.accept());
+        let mut connecting = std::pin::pin!(connecting.map_err(|error| endpoint.explain(error))?);
+        // Dropped before QUIC's part of it.
+        let attempt = attempt;
+        let Ok(connected) = tokio::time::timeout(HANDSHAKE_TIMEOUT, &mut connecting).await else {
+            attempt.fall_silent();
+            return Err(QuicError::TimedOut);
+        };
+        let inner = connected.map_err(|error| endpoint.explain(error))?;
+        attempt.succeed();
         Ok((endpoint, inner))
     }
 }

@@ -15,6 +15,7 @@ mod probing;
 mod relay;
 mod socket;
 mod steered;
+mod unproved;
 
 pub(crate) use self::beside::{Aside, Beside, KNOCK, KNOCK_BYTES, PROBE, Sending};
 pub(crate) use self::connection::{Connection, End, InCall, Input, SEAL_BYTES};

@@ -304,3 +304,46 @@ fn an_address_in_use_is_named() {
         assert!(error.to_string().contains("--listen"));
     });
 }
+
+/// Returns the sender's id in a packet with a long header.
+fn id_in(packet: &[u8]) -> Vec<u8> {
+    let at = 6 + usize::from(packet[5]);
+    packet[at + 1..at + 1 + usize::from(packet[at])].to_vec()
+}
+
+#[test]
+fn an_attempt_that_is_over_answers_nobody() {
+    let [a, b, _] = identities();
+    run(async {
+        let silent = tokio::net::UdpSocket::bind(LOOPBACK).await.unwrap();
+        let address = silent.local_addr().unwrap();
+        let dialling = Endpoint::bind(&options(&b, &[&a]), LOOPBACK.into(), false).unwrap();
+        let mut packet = [0; 2048];
+        let (first, dialler) = tokio::select! {
+            _ = dialling.dial(address) => panic!("nobody is there"),
+            received = silent.recv_from(&mut packet) => {
+                let (length, dialler) = received.unwrap();
+                (id_in(&packet[..length]), dialler)
+            }
+        };
+        // Packets that anybody can make who has seen the first one: Retries with a wrong tag.
+        let retry = [&[0xf0, 0, 0, 0, 1, 8], &first[..], &[8], &[7; 8], &[1; 17]].concat();
+        for _ in 0..100 {
+            silent.send_to(&retry, dialler).await.unwrap();
+        }
+        // All that there is to say to them has been said when another attempt has been repeated a few times.
+        let (mut of_first, mut of_next) = (0, 0);
+        tokio::select! {
+            _ = dialling.dial(address) => panic!("nobody is there"),
+            () = async {
+                while of_next < 6 {
+                    let length = silent.recv(&mut packet).await.unwrap();
+                    let is_first = id_in(&packet[..length]) == first;
+                    (of_first, of_next) = (of_first + i32::from(is_first), of_next + i32::from(!is_first));
+                }
+            } => {}
+        }
+        // The second copy of the first packet, and one goodbye, which leaves twice.
+        assert!(of_first <= 3 + 1, "{of_first} packets");
+    });
+}
