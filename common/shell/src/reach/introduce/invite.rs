@@ -24,7 +24,7 @@ use crate::quic::{CloseCode, Introducing, QuicError, Takes};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret, random};
 use crate::reach::search::{Found, Search};
-use crate::reach::words::{Side, Words};
+use crate::reach::words::{ANEW, Side, Words};
 
 /// Handshakes under way at once.
 const GUESTS_MAX: usize = 16;
@@ -33,8 +33,7 @@ const GUESTS_MAX: usize = 16;
 const WORDS_LIFE_S: u64 = 300;
 
 const NOBODY_WITH_TICKET: &str = "nobody has come in ten minutes, and the ticket has expired: try again with a new one";
-const NOBODY_WITH_WORDS: &str =
-    "nobody has come in five minutes, and the words are dead: type `pair` anew, for other words";
+const NOBODY_WITH_WORDS: &str = "nobody has come in five minutes, and the words are dead";
 
 /// Prints a ticket and waits for a machine that has it: the command `invite`. `wanted`: the name for the other machine.
 pub fn invite(config: &SharedConfig, file: &PeersFile, wanted: Option<&str>) -> Result<(), Failure> {
@@ -56,7 +55,8 @@ pub(super) fn show_words(config: &SharedConfig, file: &PeersFile, wanted: Option
         );
         println!("{words}");
         eprintln!("\nThey work once, for five minutes, while this program runs.");
-        let life = (WORDS_LIFE_S, NOBODY_WITH_WORDS);
+        let nobody = format!("{NOBODY_WITH_WORDS}: {ANEW}");
+        let life = (WORDS_LIFE_S, nobody.as_str());
         Inviting::run(config, file, name, &identity, post, life).await
     })
 }
@@ -76,7 +76,7 @@ impl Inviting {
         name: &str,
         identity: &Identity,
         mut post: Post,
-        (life_s, nobody): (u64, &'static str),
+        (life_s, nobody): (u64, &str),
     ) -> Result<(), Failure> {
         let secret = random()?;
         let expires = unix_s() + life_s;

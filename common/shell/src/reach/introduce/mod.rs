@@ -17,7 +17,9 @@ use self::join::type_words;
 use super::peers::PeersFile;
 use super::proof::{KnockKey, random};
 use super::search::{Asks, Found, Search};
+use super::words::WordFailures;
 use super::{open, port_of};
+use crate::cli::identity_path;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::link::{LiveRate, on_the_network};
@@ -64,11 +66,14 @@ pub fn relay_takes_the_example(config: &SharedConfig) -> Result<bool, Failure> {
 
 /// The command `pair`: shows four words, or finds the machine that shows `words`. `wanted`: the name for it.
 pub fn pair(config: &SharedConfig, file: &PeersFile, words: &[String], wanted: Option<&str>) -> Result<(), Failure> {
-    if words.is_empty() {
-        return show_words(config, file, wanted);
-    }
-    let words = words.join(" ").parse().map_err(Failure::usage)?;
-    type_words(config, file, &words, wanted)
+    let failures = WordFailures::beside(&identity_path(config)?);
+    let ended = if words.is_empty() {
+        show_words(config, file, wanted)
+    } else {
+        let words = words.join(" ").parse().map_err(Failure::usage)?;
+        type_words(config, file, &words, wanted)
+    };
+    failures.told(ended, SystemTime::now())
 }
 
 fn asks(config: &SharedConfig) -> Asks<'_> {

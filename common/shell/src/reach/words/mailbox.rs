@@ -10,6 +10,7 @@ use common::config::PublicKey;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::failures::ANEW;
 use super::list::Words;
 use super::seal::{Exchange, PROOF_BYTES, Seal, Side, bytes, text};
 use crate::quoted::Quoted;
@@ -47,7 +48,7 @@ pub enum PairError {
     #[error("the mailbox server refuses: {0}")]
     Refused(String),
     /// Two others are there already.
-    #[error("somebody else is where these words lead: type `pair` anew, for other words")]
+    #[error("somebody else is where these words lead: {}", ANEW)]
     Crowded,
     /// Nobody has shown such words.
     #[error(
@@ -61,7 +62,7 @@ pub enum PairError {
     )]
     Wrong,
     /// Too many wrong words.
-    #[error("three times somebody came with wrong words, and they are dead: type `pair` anew, for other words")]
+    #[error("three times somebody came with wrong words, and they are dead: {}", ANEW)]
     Guessed,
     /// A sealed line was changed, or comes from another.
     #[error("the mailbox server changes what it carries: use another one, or `invite` and `join`")]

@@ -7,11 +7,13 @@
 //! there on all is as with a ticket that a person has carried.
 
 mod courier;
+mod failures;
 mod list;
 mod mailbox;
 mod seal;
 
 pub(super) use courier::Courier;
+pub(super) use failures::{ANEW, WordFailures};
 pub use list::{Words, WordsError};
 pub use mailbox::PairError;
 pub(super) use mailbox::{Client, Event};
