@@ -75,6 +75,9 @@ pub(crate) enum Command {
         /// Leave out the finest N levels: a picture of 1/2^N of the width and height
         #[arg(long, value_name = "N", default_value_t = 0)]
         drop_levels: u8,
+        /// Fill pauses of more than a minute in all, too, with the picture before them
+        #[arg(long)]
+        fill_pauses: bool,
         #[command(flatten)]
         compute: ComputeArgs,
     },

@@ -75,8 +75,47 @@ impl Damages<'_> {
     }
 }
 
-/// Decodes the file `input` into the clip or picture `output`.
-pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &ComputeArgs) -> Result<String> {
+/// Length of pauses, all together, that are filled without being asked for; beyond that as many pictures as have frames. A recording's
+/// outages are longer, but so are those of a file of a few bytes that says so.
+const FILLED_MAX_S: f64 = 60.0;
+
+/// Fails if the pauses of `input` are longer than anybody expects of such a file.
+fn check_pauses(input: &Path, picture_bytes: u64) -> Result<()> {
+    let mut ahead = open(input)?;
+    let rate = ahead.params().frame_rate.as_f64();
+    let (mut next, mut frames, mut filled) = (0_u32, 0_u64, 0_u64);
+    while let Some(entry) = ahead.next_entry().with_context(|| format!("{} cannot be read", input.display()))? {
+        if let Entry::Frame(FileFrame { number, .. }) = entry {
+            let pause = u64::from(number.saturating_sub(next));
+            if pause as f64 > PAUSE_MAX_S * rate {
+                // It is decoded up to there.
+                break;
+            }
+            filled += pause;
+            frames += 1;
+            next = number.saturating_add(1);
+        }
+    }
+    filled += u64::from(ahead.pictures().saturating_sub(next)).min((PAUSE_MAX_S * rate) as u64);
+    ensure!(
+        filled <= frames + (FILLED_MAX_S * rate) as u64,
+        "{}: {filled} of its {} pictures have no frame, and the one before them would be written for each, {:.1} GB in all: to have \
+         them, add --fill-pauses",
+        input.display(),
+        filled + frames,
+        (filled + frames) as f64 * picture_bytes as f64 / 1e9
+    );
+    Ok(())
+}
+
+/// Decodes the file `input` into the clip or picture `output`; `fills_pauses`: however long they are.
+pub(crate) fn decode(
+    input: &Path,
+    output: &Path,
+    drop_levels: u8,
+    fills_pauses: bool,
+    compute: &ComputeArgs,
+) -> Result<String> {
     let still = Kind::of(output, &PICTURES)? != Kind::Y4m;
     let name = input.display();
     if still {
@@ -90,8 +129,12 @@ pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &Com
     let params = *container.params();
     let mut frames = Frames::open(&params, drop_levels, compute)?;
     let params = StreamParams { size: params.size.halved_times(drop_levels.into()), ..params };
+    let picture = grey(&params);
+    if !still && !fills_pauses {
+        check_pauses(input, picture.data().len() as u64)?;
+    }
     let writer = Writer::create(output, stream::decoded_info(&params, container.siting()))?;
-    let mut clip = Clip { picture: grey(&params), writer, written: 0, decoded: 0, still };
+    let mut clip = Clip { picture, writer, written: 0, decoded: 0, still };
     let mut damages = Damages { file: input, places: 0 };
     let pause_max = (PAUSE_MAX_S * params.frame_rate.as_f64()) as u32;
     while let Some(entry) = container.next_entry().with_context(|| format!("{name} cannot be read"))? {

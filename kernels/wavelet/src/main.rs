@@ -70,8 +70,8 @@ fn run(command: Command) -> Result<String> {
         Command::Encode { input, output, coding, transform, compute } => {
             clip::encode(&input, &output, &coding, &transform, &compute)
         }
-        Command::Decode { input, output, drop_levels, compute } => {
-            decode::decode(&input, &output, drop_levels, &compute)
+        Command::Decode { input, output, drop_levels, fill_pauses, compute } => {
+            decode::decode(&input, &output, drop_levels, fill_pauses, &compute)
         }
         Command::Info { input } => decode::info(&input),
         Command::Effects { input, output, effects } => effects::effects(&input, &output, &effects),

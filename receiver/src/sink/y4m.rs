@@ -1,9 +1,11 @@
 //! A Y4M file that keeps time: as many pictures as the sender sent, repeated where frames never came.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use common::units::{FrameId, Timestamp};
 use kernels::Picture;
@@ -38,6 +40,38 @@ pub(super) struct Y4mFile {
     repeated: u64,
 }
 
+/// Span of time whose pictures tell how fast they come.
+const PACE_SPAN: Duration = Duration::from_secs(4);
+/// The shortest one: a stream's first pictures tell little.
+const PACE_SPAN_MIN: Duration = Duration::from_secs(1);
+/// Times as many pictures as come that the file may have where frames are lost: half of them may be.
+const FILL_MAX: f64 = 2.0;
+
+/// The times at which the last pictures came.
+struct Pace {
+    began: Timestamp,
+    came: VecDeque<Timestamp>,
+}
+
+impl Pace {
+    fn new(began: Timestamp) -> Self {
+        Self { began, came: VecDeque::from([began]) }
+    }
+
+    fn on_picture(&mut self, at: Timestamp) {
+        self.came.push_back(at);
+        while self.came.front().is_some_and(|first| at.since(*first) > PACE_SPAN) {
+            self.came.pop_front();
+        }
+    }
+
+    /// Returns the most pictures a second that the file may have after the last one.
+    fn rate_max(&self) -> f64 {
+        let span = self.came.back().map_or(Duration::ZERO, |last| last.since(self.began));
+        FILL_MAX * self.came.len() as f64 / span.clamp(PACE_SPAN_MIN, PACE_SPAN).as_secs_f64()
+    }
+}
+
 /// Written part of one stream.
 struct Part {
     stream: u64,
@@ -48,6 +82,7 @@ struct Part {
     picture: Picture,
     /// Time at which the last one was shown.
     at: Timestamp,
+    pace: Pace,
 }
 
 impl Y4mFile {
@@ -87,11 +122,14 @@ impl Y4mFile {
                 part.pictures += 1;
                 part.last = id;
                 part.at = at;
+                part.pace.on_picture(at);
                 Ok(Some(std::mem::replace(&mut part.picture, picture)))
             }
             // A sender that starts again counts from another frame.
             part => {
-                Ok(part.replace(Part { stream, began: at, pictures: 1, last: id, picture, at }).map(|old| old.picture))
+                let pace = Pace::new(at);
+                let part = part.replace(Part { stream, began: at, pictures: 1, last: id, picture, at, pace });
+                Ok(part.map(|old| old.picture))
             }
         }
     }
@@ -135,14 +173,15 @@ impl Y4mFile {
         Ok(())
     }
 
-    /// Repeats the last picture for the frames between it and `id`, as far as there was time for them: a sender with
-    /// strange frame numbers must not fill the disk.
+    /// Repeats the last picture for the frames between it and `id`, as far as there was time for them at the rate at which
+    /// pictures come: a sender with strange frame numbers, or with another rate than it announces, must not fill the disk.
     fn fill_up_to(&mut self, id: FrameId, now: Timestamp) -> Result<(), SinkError> {
         let (Some(mut part), Some(params)) = (self.part.take(), self.held) else { return Ok(()) };
         let missing = u64::try_from(i64::from(id.ahead_of(part.last)) - 1).unwrap_or(0);
         let seconds = now.since(part.began).as_secs_f64() + AHEAD_MAX_S;
         let most = (seconds * params.frame_rate.as_f64()) as u64;
-        for _ in 0..missing.min(most.saturating_sub(part.pictures)) {
+        let at_pace = ((now.since(part.at).as_secs_f64() + AHEAD_MAX_S) * part.pace.rate_max()).round() as u64;
+        for _ in 0..missing.min(most.saturating_sub(part.pictures)).min(at_pace) {
             self.append(&part.picture)?;
             part.pictures += 1;
             self.repeated += 1;
@@ -156,7 +195,8 @@ impl Y4mFile {
         let (Some(part), Some(params)) = (self.part.take(), self.held) else { return Ok(()) };
         let pause = now.since(part.at);
         if pause <= OUTAGE_MAX {
-            let missing = (pause.as_secs_f64() * params.frame_rate.as_f64()).round() as u64;
+            let rate = params.frame_rate.as_f64().min(part.pace.rate_max());
+            let missing = (pause.as_secs_f64() * rate).round() as u64;
             for _ in 1..missing {
                 self.append(&part.picture)?;
                 self.repeated += 1;
@@ -178,7 +218,7 @@ fn describe(params: &StreamParams) -> String {
 
 #[cfg(test)]
 mod tests {
-    use picture::frame::{Chroma, ColourSpace};
+    use picture::frame::{Chroma, ColourSpace, FrameRate};
 
     use super::*;
 
@@ -244,14 +284,34 @@ mod tests {
     #[test]
     fn gaps_are_filled_by_elapsed_time_only() {
         let params = params(Chroma::C420, ColourSpace::JPEG);
-        // Half a second at 30 frames a second, and a second more.
-        let far = written("far", &params, &[(0, 0), (1_000_000, 500)], None).1;
-        assert_eq!(far.len(), 45 + 1);
-        let far_end = written("far-end", &params, &[(0, 0), (1, 33)], Some((1_000_000, 500))).1;
-        assert_eq!(far_end.len(), 45);
+        // Two seconds of pictures, half a second without, and a second more.
+        let shown: Vec<_> = (0..60).map(|n| (n, 33 * u64::from(n))).collect();
+        let far = written("far", &params, &[&shown[..], &[(1_000_000, 2_500)]].concat(), None).1;
+        assert_eq!(far.len(), 105 + 1);
+        let far_end = written("far-end", &params, &shown, Some((1_000_000, 2_500))).1;
+        assert_eq!(far_end.len(), 105);
         // One jump after the other is worth no more.
         let jumps: Vec<_> = (0..15).map(|n| (1_000 * n as u32, 33 * n)).collect();
         assert_eq!(written("jumps", &params, &jumps, Some((1_000_000, 500))).1.len(), 45);
+    }
+
+    #[test]
+    fn gaps_are_filled_at_the_rate_at_which_pictures_come() {
+        let fast = StreamParams {
+            frame_rate: FrameRate::new(200, 1).unwrap(),
+            ..params(Chroma::C420, ColourSpace::JPEG)
+        };
+        // Four pictures at once, then one in five seconds: of 200 a second there was no sign.
+        let few = written("few", &fast, &[(0, 0), (1, 5), (2, 10), (3, 15), (1_000, 5_000)], Some((2_000, 10_000))).1;
+        assert!((50..70).contains(&few.len()), "{}", few.len());
+        // Half of the frames are lost: the file keeps time.
+        let half: Vec<_> = (0..400).map(|n| (2 * n, 10 * u64::from(n))).collect();
+        assert_eq!(written("half", &fast, &half, Some((799, 3_995))).1.len(), 800);
+        // And so it does through an outage of a minute.
+        let params = params(Chroma::C420, ColourSpace::JPEG);
+        let mut shown: Vec<_> = (0..300).map(|n| (n, 33 * u64::from(n))).collect();
+        shown.push((2_100, 70_000));
+        assert_eq!(written("minute", &params, &shown, None).1.len(), 2_101);
     }
 
     #[test]
@@ -259,12 +319,12 @@ mod tests {
         let path = std::env::temp_dir().join(format!("duet-sink-{}-change.y4m", std::process::id()));
         let mut file = Y4mFile::create(&path).unwrap();
         let first = params(Chroma::C420, ColourSpace::JPEG);
-        file.write(shot(&first, 7, 0)).unwrap();
+        (0..30).for_each(|n| drop(file.write(shot(&first, n, 33 * u64::from(n))).unwrap()));
         // Two seconds at 30 frames a second, and an evening.
-        file.write(Shot { stream: 1, ..shot(&first, 900, 2_000) }).unwrap();
-        assert_eq!(file.written().load(Ordering::Relaxed), 61, "the file keeps time");
+        file.write(Shot { stream: 1, ..shot(&first, 900, 2_957) }).unwrap();
+        assert_eq!(file.written().load(Ordering::Relaxed), 90, "the file keeps time");
         file.write(Shot { stream: 2, ..shot(&first, 5, 10_000_000) }).unwrap();
-        assert_eq!(file.written().load(Ordering::Relaxed), 62, "another call");
+        assert_eq!(file.written().load(Ordering::Relaxed), 91, "another call");
         let other = StreamParams { size: FrameSize::new(4, 5).unwrap(), ..first };
         let error = file.write(Shot { stream: 3, ..shot(&other, 0, 10_000_000) }).err().unwrap();
         assert!(error.to_string().contains("3x5 C420"), "{error}");

@@ -1,6 +1,13 @@
 //! `encode` and `decode`.
 
 use std::fs;
+use std::path::Path;
+
+use picture::coded::{FrameHeader, ReceivedFrame, StepIndex};
+use picture::container::ContainerWriter;
+use picture::frame::{Chroma, FrameSize};
+use picture::params::StreamParams;
+use picture::pyramid::BlockLayout;
 
 use crate::errors::{fail, fail_in_lines};
 use crate::support::{BACKENDS, Folder, golden, ppm, psnr, samples, succeed, wavelet, y4m, y4m_samples};
@@ -366,4 +373,38 @@ fn what_does_not_go_with_prediction_is_said() {
     fail_in_lines(&["decode", &cut, &output, "--backend", "cpu"], 1, words);
     let (_, pictures) = y4m_samples(&fs::read(&output).unwrap(), 2400);
     assert!(pictures == [128; 4800]);
+}
+
+/// Writes a file of grey pictures of 16x16, 30 a second, that has frames for the pictures `numbers` only, and ends at `pictures`.
+fn with_pauses(folder: &Folder, numbers: &[u32], pictures: u32) -> String {
+    let params = StreamParams::new(FrameSize::new(16, 16).unwrap(), Chroma::Grey);
+    let mut writer = ContainerWriter::new(&params, Vec::new()).unwrap();
+    let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
+    let nothing = ReceivedFrame::empty(header, BlockLayout::new(&params).blocks().len());
+    for &number in numbers {
+        writer.received(number, 0, &nothing).unwrap();
+    }
+    folder.file("pauses.duet", &writer.finish(pictures).unwrap())
+}
+
+#[test]
+fn long_pauses_are_filled_if_somebody_asks_for_it() {
+    let folder = Folder::new("pauses");
+    let output = folder.path("pauses.y4m");
+    let decode = |coded: &str| ["decode", coded, &output, "--backend", "cpu"].map(str::to_owned);
+    // A minute, and one picture more for each that is there.
+    let short = with_pauses(&folder, &[0, 1_801], 1_803);
+    let many: Vec<_> = (0..100).map(|n| 1_700 * n).collect();
+    succeed(&decode(&short).each_ref().map(String::as_str));
+    assert_eq!(fs::read(&output).unwrap().len() / (16 * 16 + 6), 1_803);
+    for (numbers, pictures) in [(&[0, 1_805][..], 1_806), (&[0], 1_900), (&many, 168_301), (&[0, 107_000], 107_001)] {
+        fs::remove_file(&output).unwrap_or_default();
+        let coded = with_pauses(&folder, numbers, pictures);
+        let told = [&format!("of its {pictures} pictures have no frame") as &str, "GB in all", "--fill-pauses"];
+        fail(&decode(&coded).each_ref().map(String::as_str), 2, &told);
+        assert!(!Path::new(&output).exists(), "nothing is written");
+    }
+    let coded = with_pauses(&folder, &[0, 1_805], 1_806);
+    succeed(&["decode", &coded, &output, "--backend", "cpu", "--fill-pauses"]);
+    assert_eq!(fs::read(&output).unwrap().len() / (16 * 16 + 6), 1_806);
 }
