@@ -12,7 +12,7 @@ use picture::frame::FrameRate;
 use shell::identity::Identity;
 
 use crate::machine::confine::Confinement;
-use crate::machine::device;
+use crate::machine::device::{self, Layer, NO_LOADER};
 use crate::machine::namespaces::Namespaces;
 use crate::quality::{Original, Quality};
 use crate::scenario::case::{Case, Route};
@@ -57,7 +57,7 @@ pub(crate) struct Setup {
     /// True if the program faketime sets the wall clocks of both.
     fakes_clock: bool,
     /// A layer between the daemons and OpenCL.
-    layer: Option<PathBuf>,
+    layer: Option<Layer>,
     /// OpenCL drivers that can be taken away.
     drivers: Option<PathBuf>,
     /// Limits of the sender's and the receiver's memory.
@@ -98,7 +98,10 @@ impl Setup {
             backend.clone_into(&mut stream.backend);
         }
         let fakes_clock = case.needs_clock();
-        let layer = case.needs_layer().then(|| device::build_layer(folder)).transpose()?;
+        let layer = match case.needs_layer() {
+            true => Some(Layer::build(folder, &stream.programs.join("receiver"))?.context(NO_LOADER)?),
+            false => None,
+        };
         let drivers = case.needs_drivers().then(|| device::copy_drivers(folder)).transpose()?;
         let setup = Self {
             programs: stream.programs.clone(),
@@ -221,7 +224,7 @@ impl Setup {
             command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
         }
         if let Some(layer) = &self.layer {
-            device::use_layer(&mut command, layer, &self.device(end))?;
+            layer.join(&mut command, &self.device(end))?;
         }
         if let Some(drivers) = &self.drivers {
             // So that a machine without a GPU takes its OpenCL device, too, before it is gone.

@@ -16,7 +16,11 @@ fn every_attack_is_held() {
     for attack in ALL {
         let testbed = Testbed::new(&programs, &folder.join(attack.name)).unwrap();
         match (attack.run)(&testbed) {
-            Ok(outcome) if outcome.faults.is_empty() => {}
+            Ok(outcome) if outcome.faults.is_empty() => {
+                if let Some(lacks) = outcome.lacks {
+                    eprintln!("NOT TESTED: {}: {lacks}", attack.name);
+                }
+            }
             Ok(outcome) => failed.push(format!("{}: {}", attack.name, outcome.faults.join("; "))),
             Err(error) => failed.push(format!("{}: not run: {error:#}", attack.name)),
         }

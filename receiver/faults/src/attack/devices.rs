@@ -9,7 +9,7 @@ use super::caller::call;
 use super::giants::offer;
 use super::{Outcome, Testbed};
 use crate::hostile::HostileLine;
-use crate::machine::device;
+use crate::machine::device::{self, Layer, NO_LOADER};
 
 /// Devices with too little memory: those that say so, and those that have no room left when they are asked.
 const DEVICES: [(&str, &str, &str); 2] =
@@ -21,12 +21,14 @@ fn params(width: u32, height: u32) -> Result<StreamParams> {
 
 /// Offers 1920x1080 to a receiver on each device: it refuses, and serves a sender of small pictures afterwards.
 pub(super) fn too_small(testbed: &Testbed) -> Result<Outcome> {
-    let layer = device::build_layer(&testbed.file(""))?;
+    let Some(layer) = Layer::build(&testbed.file(""), &testbed.path("receiver"))? else {
+        return Ok(Outcome::not_tried(NO_LOADER));
+    };
     let mut all = Outcome::default();
     for (limit, bytes, word) in DEVICES {
         let address = testbed.free_address()?;
         let mut command = testbed.receiver_on("opencl", address, &testbed.key("sender")?)?;
-        device::use_layer(&mut command, &layer, &testbed.file("device"))?;
+        layer.join(&mut command, &testbed.file("device"))?;
         let mut receiver = testbed.start("receiver", command.env(limit, bytes))?;
         testbed.wait_until_bound(address, &mut receiver)?;
         receiver.begin();
@@ -56,11 +58,14 @@ pub(super) fn too_small(testbed: &Testbed) -> Result<Outcome> {
 /// Removes the driver under a receiver that may choose its device: it serves another stream, and, begun anew, goes on
 /// without.
 pub(super) fn removed(testbed: &Testbed) -> Result<Outcome> {
-    let (layer, drivers) = (device::build_layer(&testbed.file(""))?, device::copy_drivers(&testbed.file(""))?);
+    let Some(layer) = Layer::build(&testbed.file(""), &testbed.path("receiver"))? else {
+        return Ok(Outcome::not_tried(NO_LOADER));
+    };
+    let drivers = device::copy_drivers(&testbed.file(""))?;
     let address = testbed.free_address()?;
     let start = || {
         let mut command = testbed.receiver_on("auto", address, &testbed.key("sender")?)?;
-        device::use_layer(&mut command, &layer, &testbed.file("device"))?;
+        layer.join(&mut command, &testbed.file("device"))?;
         let mut receiver =
             testbed.start("receiver", command.env("OCL_ICD_VENDORS", &drivers).env("DUET_LAYER_GPU", "1"))?;
         testbed.wait_until_bound(address, &mut receiver)?;

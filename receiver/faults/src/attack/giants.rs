@@ -8,7 +8,7 @@ use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
 use common::wire::media::{Content, MediaHeader};
 use picture::coded::{FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::{Boundary, CodecParams, Padding, StreamParams};
+use picture::params::{Boundary, CodecParams, Padding, Profile, StreamParams};
 
 use super::caller::call;
 use super::{Outcome, Testbed, Victim};
@@ -56,6 +56,11 @@ fn datagram(sequence: u32, frame: u32, block: u32, total: u16) -> Vec<u8> {
 /// Offers the stream: why the receiver does not take it, if so.
 pub(super) async fn offer(line: &mut HostileLine, params: StreamParams, victim: &mut Victim) -> Result<Option<String>> {
     line.greet().await?;
+    offer_next(line, params, victim).await
+}
+
+/// Does so on a connection that has a stream or none.
+async fn offer_next(line: &mut HostileLine, params: StreamParams, victim: &mut Victim) -> Result<Option<String>> {
     line.say(&ControlMessage::Welcome { params, start_frame: FrameId(0) }).await?;
     loop {
         victim.look();
@@ -106,6 +111,50 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     outcome.at_most("processor", outcome.cpu_s, 2.0);
     outcome.expect(outcome.exit_code.is_none(), "the receiver has ended");
     outcome.expect(taken.is_empty(), format!("{} taken", taken.join(", ")));
+    Ok(outcome)
+}
+
+/// Most by which a receiver may grow for the largest stream with prediction that it takes, megabytes: the pictures that are kept, and
+/// as much again for what works on them.
+const STATES_GROWTH_MAX: f64 = 800.0;
+/// The same when such streams follow each other: the old one's pictures are gone before the new one's are there.
+const AGAIN_MAX: f64 = 1.25;
+
+/// Offers streams with prediction: one whose states are more than is taken, then the largest that are, one after the other.
+pub(super) fn states(testbed: &Testbed) -> Result<Outcome> {
+    let (address, mut receiver) = testbed.listening_receiver()?;
+    let predicted = |chroma, rate| -> Result<StreamParams> {
+        let codec = CodecParams { profile: Profile::Predicted(32), ..CodecParams::default() };
+        Ok(StreamParams { chroma, codec, ..params(3_840, 2_160, (rate, 1))? })
+    };
+    receiver.begin();
+    let (refused, mut grown) = call(testbed, "sender", "receiver", async |endpoint| {
+        let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
+        let refused = offer(&mut line, predicted(Chroma::C444, 60)?, &mut receiver).await?;
+        line.connection.close(0u32.into(), b"");
+        let mut line = HostileLine::open(endpoint, address, StreamEnd::Sender).await?;
+        let mut grown = Vec::new();
+        for rate in [60, 50, 40] {
+            let taken = match grown.is_empty() {
+                true => offer(&mut line, predicted(Chroma::C420, rate)?, &mut receiver).await?,
+                false => offer_next(&mut line, predicted(Chroma::C420, rate)?, &mut receiver).await?,
+            };
+            if let Some(why) = taken {
+                anyhow::bail!("what may be taken is not: {why}");
+            }
+            receiver.watch(AFTER);
+            grown.push(receiver.outcome()?.growth_mb.unwrap_or_default());
+        }
+        Ok((refused, grown))
+    })?;
+    let mut outcome = receiver.outcome()?;
+    outcome.expect(refused.is_some(), "3840x2160 in 4:4:4 with 32 states was taken");
+    outcome.at_most("growth, MB", outcome.growth_mb, STATES_GROWTH_MAX);
+    let first = grown.remove(0);
+    let again = grown.iter().fold(first, |most, next| next.max(most)) / first;
+    outcome.at_most("growth with the next stream", Some(again), AGAIN_MAX);
+    outcome.note = format!("{first:.0} MB, with the next ones {again:.2} times as much");
+    outcome.expect(outcome.exit_code.is_none(), "the receiver has ended");
     Ok(outcome)
 }
 

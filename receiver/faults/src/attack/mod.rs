@@ -91,6 +91,7 @@ pub const ALL: &[Attack] = &[
     Attack { name: "full-disk", title: "a recording on a full disk", run: full_disk::run },
     Attack { name: "stalled-source", title: "a source that stands still under a watchdog", run: stalled_source::run },
     Attack { name: "giants", title: "pictures of one row whose squares are giant", run: giants::run },
+    Attack { name: "states", title: "streams with the largest pictures kept for prediction", run: giants::states },
     Attack { name: "too-much", title: "pictures that an OpenCL device has no room for", run: devices::too_small },
     Attack { name: "byes", title: "goodbyes of every kind to daemons for calls", run: byes::run },
     Attack { name: "hoard", title: "parts of all blocks of three frames, a frame a minute", run: giants::hoard },
@@ -137,7 +138,11 @@ impl fmt::Display for AttackRow<'_> {
         let Self(attack, outcome) = self;
         let figure = |value: Option<f64>| value.map(|value| format!("{value:.1}")).unwrap_or_default();
         let whole = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
-        let held = if outcome.faults.is_empty() { "yes".to_owned() } else { outcome.faults.join("; ") };
+        let held = match outcome.lacks {
+            Some(lacks) => format!("not tried: {lacks}"),
+            None if outcome.faults.is_empty() => "yes".to_owned(),
+            None => outcome.faults.join("; "),
+        };
         write!(
             out,
             "| {} | {}{}{} | {} | {} | {} | {} | {} | {held} |",

@@ -22,9 +22,16 @@ pub struct Outcome {
     pub note: String,
     /// Bars that were not held, one sentence each.
     pub faults: Vec<String>,
+    /// Reason for which nothing was tried: what this machine lacks.
+    pub lacks: Option<&'static str>,
 }
 
 impl Outcome {
+    /// Returns the outcome of an attack for which this machine lacks something.
+    pub(crate) fn not_tried(lacks: &'static str) -> Self {
+        Self { lacks: Some(lacks), ..Self::default() }
+    }
+
     /// Adds a sentence unless `holds`.
     pub fn expect(&mut self, holds: bool, otherwise: impl Into<String>) {
         if !holds {

@@ -34,6 +34,11 @@ impl Testbed {
         Ok(Self { programs: programs.to_owned(), folder: folder.to_owned() })
     }
 
+    /// Returns the path of the program `sender` or `receiver`.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+
     /// Returns the path of a file of this attack.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
@@ -66,7 +71,7 @@ impl Testbed {
 
     fn with_key(&self, name: &str, identity: &str) -> Result<Command> {
         self.identity(identity)?;
-        let mut command = Command::new(self.programs.join(name));
+        let mut command = Command::new(self.path(name));
         command.arg("--identity").arg(self.file(&format!("{identity}.pem"))).env("DUET_LOG", "info");
         Ok(command)
     }

@@ -11,6 +11,13 @@ use anyhow::{Context, Result, bail};
 const LAYER: &str = include_str!("layer.c");
 /// Bytes of the file that controls a layer.
 const CONTROL_BYTES: usize = 64;
+/// Loaders that another one may stand before, as NVIDIA's does in images for CUDA.
+const LOADERS: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu/libOpenCL.so.1",
+    "/usr/lib/aarch64-linux-gnu/libOpenCL.so.1",
+    "/usr/lib64/libOpenCL.so.1",
+    "/usr/lib/libOpenCL.so.1",
+];
 /// Folder in which the system lists its drivers.
 const DRIVERS: &str = "/etc/OpenCL/vendors";
 
@@ -43,24 +50,66 @@ pub(crate) const CALLS: [&str; 12] = [
     "clEnqueueBarrierWithWaitList",
 ];
 
-/// Makes the layer in `folder` and returns its path.
-pub(crate) fn build_layer(folder: &Path) -> Result<PathBuf> {
-    let (source, layer) = (folder.join("layer.c"), folder.join("layer.so"));
-    std::fs::write(&source, LAYER)?;
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-shared", "-fPIC", "-o"]).args([&layer, &source]);
-    let made = gcc.output().context("gcc does not start: install it and ocl-icd-opencl-dev")?;
-    if !made.status.success() {
-        bail!("gcc makes no OpenCL layer: {}", String::from_utf8_lossy(&made.stderr));
-    }
-    Ok(layer)
+/// A layer, and the OpenCL loader that takes it.
+#[derive(Debug)]
+pub(crate) struct Layer {
+    library: PathBuf,
+    /// Folder in which it is looked for first; none: the system's takes layers.
+    loader: Option<PathBuf>,
 }
 
-/// Lets `command` run with the layer in the file `layer`, which the file `control` commands.
-pub(crate) fn use_layer(command: &mut Command, layer: &Path, control: &Path) -> Result<()> {
-    tell(control, DeviceAct::Work)?;
-    command.env("OPENCL_LAYERS", layer).env("DUET_LAYER", control);
-    Ok(())
+/// What there is to say where no OpenCL loader takes layers, or drivers from another folder.
+pub(crate) const NO_LOADER: &str = "this machine's libOpenCL.so.1 takes no layers, as NVIDIA's own does not: it needs ocl-icd \
+                                    (Debian: ocl-icd-libopencl1) or Khronos' loader";
+
+impl Layer {
+    /// Makes the layer in `folder`, and finds a loader that takes it when `program` lists its devices: the one that it finds by
+    /// itself, or another one of the system. None: there is no such loader ([`NO_LOADER`]).
+    pub(crate) fn build(folder: &Path, program: &Path) -> Result<Option<Self>> {
+        let (source, library) = (folder.join("layer.c"), folder.join("layer.so"));
+        std::fs::write(&source, LAYER)?;
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O2", "-shared", "-fPIC", "-o"]).args([&library, &source]);
+        let made = gcc.output().context("gcc does not start: install it and ocl-icd-opencl-dev")?;
+        if !made.status.success() {
+            bail!("gcc makes no OpenCL layer: {}", String::from_utf8_lossy(&made.stderr));
+        }
+        let others = LOADERS.iter().map(Path::new).filter(|loader| loader.exists()).enumerate();
+        let mut folders = vec![None];
+        for (number, loader) in others {
+            let alone = folder.join(format!("loader-{number}"));
+            std::fs::create_dir_all(&alone)?;
+            let link = alone.join("libOpenCL.so.1");
+            // One of an earlier run may be there.
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(loader, &link)?;
+            folders.push(Some(alone));
+        }
+        for loader in folders {
+            let layer = Self { library: library.clone(), loader };
+            if layer.is_taken(program, &folder.join("probe"))? {
+                return Ok(Some(layer));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_taken(&self, program: &Path, control: &Path) -> Result<bool> {
+        let mut devices = Command::new(program);
+        self.join(devices.arg("devices"), control)?;
+        devices.output().with_context(|| format!("{} does not start", program.display()))?;
+        Ok(std::fs::read(control)?.last() == Some(&1))
+    }
+
+    /// Lets `command` run with the layer, which the file `control` commands.
+    pub(crate) fn join(&self, command: &mut Command, control: &Path) -> Result<()> {
+        tell(control, DeviceAct::Work)?;
+        command.env("OPENCL_LAYERS", &self.library).env("DUET_LAYER", control);
+        if let Some(loader) = &self.loader {
+            command.env("LD_LIBRARY_PATH", loader);
+        }
+        Ok(())
+    }
 }
 
 /// Tells the layer what the device does from now on.

@@ -1,7 +1,8 @@
 /* An OpenCL layer (OPENCL_LAYERS) under the control of a file that the environment names in DUET_LAYER.
  *
  * First byte of the file: 0 calls pass, 'o' the next call of the function whose name follows fails and the byte becomes 0,
- * 'l' every call fails, 'h' every call hangs for as long as the byte stays. The file is mapped, so asking costs nothing. */
+ * 'l' every call fails, 'h' every call hangs for as long as the byte stays. The file is mapped, so asking costs nothing. The last byte becomes 1 when a loader
+ * takes the layer. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
     if (mapped == MAP_FAILED || entries < sizeof layer / sizeof(void *))
         return CL_INVALID_VALUE;
     control = mapped;
+    control[FILE_BYTES - 1] = 1;
     target = dispatch;
     memcpy(&layer, dispatch, sizeof layer);
     layer.clGetDeviceInfo = clGetDeviceInfo_layer;
