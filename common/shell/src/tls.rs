@@ -1,8 +1,9 @@
 //! TLS 1.3 with raw public keys (RFC 7250) on both sides.
 //!
 //! A peer is whoever proves to hold the private key of an allowed public key. The allow-list is compared inside the
-//! handshake, before the signature is verified, on both sides; there are no names, dates or authorities, and no way to
-//! switch the checks off. Where machines are introduced ([`Protocol::Introduction`]), who invites has no list: that
+//! handshake, on both sides, and only after the signature has been verified: a stranger that shows somebody else's key gets
+//! the same answer after the same work whether that key is listed or not. There are no names, dates or authorities, and no
+//! way to switch the checks off. Where machines are introduced ([`Protocol::Introduction`]), who invites has no list: that
 //! endpoint speaks no other protocol, and what is said on the connection decides.
 
 use std::sync::{Arc, Mutex};
@@ -136,22 +137,20 @@ impl PeerVerifier {
         Arc::new(Self { allowed, algorithms, refused: Mutex::new(None) })
     }
 
-    /// Returns the last key that was refused, once; for messages.
+    /// Returns the last key that was proved and refused, once; for messages.
     pub fn take_refused(&self) -> Option<PublicKey> {
         lock(&self.refused).take()
     }
 
-    fn check(&self, end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Result<(), Error> {
-        let Some(key) = key_of_spki(end_entity).filter(|_| intermediates.is_empty()) else {
-            return Err(CertificateError::BadEncoding.into());
-        };
-        if self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&key)) {
-            return Ok(());
+    /// Takes any well-formed key: whether it is listed is looked up once its holder has proved it.
+    fn check_form(end_entity: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Result<(), Error> {
+        match key_of_spki(end_entity).filter(|_| intermediates.is_empty()) {
+            Some(_) => Ok(()),
+            None => Err(CertificateError::BadEncoding.into()),
         }
-        *lock(&self.refused) = Some(key);
-        Err(CertificateError::ApplicationVerificationFailure.into())
     }
 
+    /// Verifies the signature, and only then whether the key is listed.
     fn check_signature(
         &self,
         message: &[u8],
@@ -159,7 +158,13 @@ impl PeerVerifier {
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let spki = SubjectPublicKeyInfoDer::from(key.as_ref());
-        verify_tls13_signature_with_raw_key(message, &spki, signature, &self.algorithms)
+        let valid = verify_tls13_signature_with_raw_key(message, &spki, signature, &self.algorithms)?;
+        let key = key_of_spki(key).ok_or(CertificateError::BadEncoding)?;
+        if self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&key)) {
+            return Ok(valid);
+        }
+        *lock(&self.refused) = Some(key);
+        Err(CertificateError::ApplicationVerificationFailure.into())
     }
 }
 
@@ -207,7 +212,7 @@ impl ServerCertVerifier for PeerVerifier {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.check(end_entity, intermediates).map(|()| ServerCertVerified::assertion())
+        Self::check_form(end_entity, intermediates).map(|()| ServerCertVerified::assertion())
     }
 
     raw_key_signatures!();
@@ -232,7 +237,7 @@ impl ClientCertVerifier for PeerVerifier {
         intermediates: &[CertificateDer<'_>],
         _: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        self.check(end_entity, intermediates).map(|()| ClientCertVerified::assertion())
+        Self::check_form(end_entity, intermediates).map(|()| ClientCertVerified::assertion())
     }
 
     raw_key_signatures!();

@@ -174,6 +174,50 @@ fn a_known_public_key_without_its_private_key_is_refused() {
     });
 }
 
+/// Returns the alert with which an end that takes `b` only, as listener and as dialler, refuses whoever shows the key of
+/// `shown` and signs with that of `signing`.
+async fn alerts([a, b]: [&Identity; 2], shown: &Identity, signing: &Identity) -> [u64; 2] {
+    let spki = CertificateDer::from(tls::spki(&shown.public_key()));
+    let signer = Arc::clone(&signing.certified_key().unwrap().key);
+    let stranger = |verifies: &Identity| EndpointOptions {
+        key: Arc::new(CertifiedKey::new(vec![spki.clone()], signer.clone())),
+        own: shown.public_key(),
+        ..options(signing, &[verifies])
+    };
+    let alert = |error: ConnectionError| match error {
+        ConnectionError::ConnectionClosed(close) => u64::from(close.error_code) - 0x100,
+        error => panic!("{error}"),
+    };
+    let pair = async |listener: &EndpointOptions, dialler: &EndpointOptions| {
+        let listening = Endpoint::bind(listener, LOOPBACK.into(), true).unwrap();
+        let dialling = Endpoint::bind(dialler, LOOPBACK.into(), false).unwrap();
+        let address = listening.local_addr().unwrap();
+        let accept = async { listening.inner.accept().await.unwrap().await };
+        let dial = async { dialling.inner.connect(address, "duet").unwrap().await };
+        tokio::join!(accept, dial)
+    };
+    // The listener refuses a dialler that has done its part of the handshake already.
+    let (_, dialled) = pair(&options(a, &[b]), &stranger(a)).await;
+    let listener = alert(match dialled {
+        Ok(connection) => connection.closed().await,
+        Err(error) => error,
+    });
+    let (accepted, _) = pair(&stranger(a), &options(a, &[b])).await;
+    [listener, alert(accepted.unwrap_err())]
+}
+
+#[test]
+fn who_cannot_sign_for_a_key_is_not_told_whether_it_is_listed() {
+    let ([a, b, stranger], [unlisted, ..]) = (identities(), identities());
+    run(async {
+        let decrypt_error = [51; 2];
+        assert_eq!(alerts([&a, &b], &b, &stranger).await, decrypt_error, "a listed key");
+        assert_eq!(alerts([&a, &b], &unlisted, &stranger).await, decrypt_error, "a key that is not listed");
+        // Whoever holds a key learns that it is not listed, and is told the remedy.
+        assert_eq!(alerts([&a, &b], &unlisted, &unlisted).await, [49; 2]);
+    });
+}
+
 #[test]
 fn a_dialler_without_a_key_is_refused() {
     let [a, b, _] = identities();
