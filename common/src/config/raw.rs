@@ -200,6 +200,8 @@ pub struct PeerSection {
     pub address: Option<String>,
     /// `IP:PORT` where it may be, as `invite` and `join` have written: for calls by name and the mode `meet`.
     pub addresses: Option<Vec<String>>,
+    /// `IP:PORT` where calls have found it since, newest first, as the programs write themselves.
+    pub found: Option<Vec<String>>,
     /// This machine's UDP port for such calls, likewise. Default for a peer that was not introduced: 4820.
     pub port: Option<u16>,
 }

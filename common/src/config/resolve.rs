@@ -18,7 +18,7 @@ use super::resolved::{
     Turn, WindowBackend,
 };
 use crate::protection::Protection;
-use crate::reach::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX};
+use crate::reach::{ADDRESSES_MAX, Candidate, FOUND_MAX, Kind, PLACES_MAX};
 use crate::units::Bitrate;
 
 /// UDP port of a listener that names none.
@@ -250,15 +250,22 @@ pub fn candidate_of(address: SocketAddr) -> Option<Candidate> {
 /// from anywhere.
 fn meeting(raw: &raw::PeerSection, reach: &raw::Reach) -> Result<LinkMode, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
-    let candidate = |text: &String| {
-        text.parse().ok().and_then(candidate_of).ok_or_else(|| {
-            value("peer.addresses", format!("`{text}` is not an address: write IP:PORT, such as 203.0.113.5:20000"))
-        })
+    let found = raw.found.as_deref().unwrap_or_default();
+    let candidate = |(key, text): (&'static str, &String)| {
+        text.parse()
+            .ok()
+            .and_then(candidate_of)
+            .ok_or_else(|| value(key, format!("`{text}` is not an address: write IP:PORT, such as 203.0.113.5:20000")))
     };
     let introduced = raw.addresses.is_some();
     if introduced && texts.is_empty() || texts.len() > ADDRESSES_MAX {
         return Err(value("peer.addresses", format!("{} addresses: it takes 1 to {ADDRESSES_MAX}", texts.len())));
     }
+    if found.len() > FOUND_MAX {
+        return Err(value("peer.found", format!("{} addresses: it takes {FOUND_MAX} at most", found.len())));
+    }
+    let candidates =
+        found.iter().map(|text| ("peer.found", text)).chain(texts.iter().map(|text| ("peer.addresses", text)));
     let port = raw.port.or((!introduced).then_some(DEFAULT_PORT)).filter(|port| *port > 0);
     let host = raw.address.as_ref().filter(|_| !introduced).map(|address| {
         with_port(address).ok_or_else(|| {
@@ -271,7 +278,7 @@ fn meeting(raw: &raw::PeerSection, reach: &raw::Reach) -> Result<LinkMode, Confi
     let mailbox = mailbox(reach)?;
     Ok(LinkMode::Meet(Box::new(Meet {
         peer: peer(raw)?,
-        candidates: texts.iter().map(candidate).collect::<Result<_, _>>()?,
+        candidates: candidates.map(candidate).collect::<Result<_, _>>()?,
         host: host.transpose()?,
         port: port
             .ok_or_else(|| value("peer.port", "this machine's UDP port is missing: 1 to 65535, beside `addresses`"))?,

@@ -142,6 +142,8 @@ fn a_peer_that_was_introduced_is_met() {
         ("addresses = []\nport = 1", "takes 1 to 8"),
         ("addresses = [\"home.example:1\"]\nport = 1", "write IP:PORT"),
         ("addresses = [\"224.0.0.1:1\"]\nport = 1", "write IP:PORT"),
+        ("addresses = [\"203.0.113.5:1\"]\nfound = [\"home.example:1\"]\nport = 1", "peer.found"),
+        ("addresses = [\"203.0.113.5:1\"]\nfound = [\"a\", \"b\", \"c\", \"d\", \"e\"]\nport = 1", "takes 4 at most"),
         ("addresses = [\"203.0.113.5:1\"]", "UDP port is missing"),
         ("addresses = [\"203.0.113.5:1\"]\nport = 0", "UDP port is missing"),
     ] {

@@ -1,6 +1,7 @@
 //! The loop itself: drain the link, do what it asks, wait for one event, hand it over.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,7 +24,6 @@ use crate::exit::Failure;
 use crate::limit::Limit;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, Endpoint, Input, QuicError};
-use crate::reach::Learning;
 use crate::signals::Requests;
 use crate::wait;
 
@@ -111,7 +111,6 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
         if let Some(active) = &mut active {
             if active.has_moved() {
                 link.on_path_changed(clock::now());
-                remember(learning.as_mut(), &active.connection, &ways);
             }
             blocked = active.drain(link);
         }
@@ -175,7 +174,9 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
                     tokio::spawn(old.replaced());
                     link.on_disconnected(now);
                 }
-                remember(learning.as_mut(), &connection, &ways);
+                if let Some(learning) = &mut learning {
+                    learning.begin();
+                }
                 calls.send_replace(Some(connection.in_call()));
                 let new = Active::new(connection, ways.clone());
                 link.on_connected(new.connection.peer(), new.max_datagram, now);
@@ -214,7 +215,12 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
                 }
             }
             LinkEvent::Wake => link.on_wake(now),
-            LinkEvent::Tick => link.on_tick(active.as_ref().map(Active::state), now),
+            LinkEvent::Tick => {
+                if let (Some(learning), Some(active)) = (&mut learning, &active) {
+                    learning.look(active.connection.peer(), active.address_to_remember(), now);
+                }
+                link.on_tick(active.as_ref().map(Active::state), now);
+            }
             LinkEvent::Timeout if link.poll_timeout().is_some_and(|deadline| deadline <= now) => {
                 link.handle_timeout(now)
             }
@@ -230,15 +236,6 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
         endpoint.close().await;
     }
     result
-}
-
-/// Writes down where the peer is. A place at a relay lasts as long as the program there.
-fn remember(learning: Option<&mut Learning>, connection: &Connection, ways: &Ways) {
-    if let Some(learning) = learning
-        && ways.kind_of(connection.route()) != Kind::Relayed
-    {
-        learning.found(connection.peer(), connection.address());
-    }
 }
 
 /// A connection and what lies between it and the session.
@@ -265,6 +262,12 @@ impl Active {
     fn has_moved(&mut self) -> bool {
         let moves = self.connection.moves();
         std::mem::replace(&mut self.moves, moves) != moves
+    }
+
+    /// Returns where the peer has proved to be, unless that is a place at a relay, which lasts as long as the program there.
+    fn address_to_remember(&self) -> Option<SocketAddr> {
+        let route = self.connection.proved_route()?;
+        (self.ways.kind_of(route) != Kind::Relayed).then_some(route.to)
     }
 
     /// Tells the link if a datagram can hold more or less than it knows.

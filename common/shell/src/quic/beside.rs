@@ -180,6 +180,18 @@ impl Sending {
         }
     }
 
+    /// The peer has answered a question that went that way: it receives there, whoever can forge a source.
+    pub(crate) fn answered(&self, way: Route) {
+        if let Some(steered) = &mut *lock(&self.0.steered) {
+            steered.answered(way);
+        }
+    }
+
+    /// Returns true if the peer of the call of now has answered on that way.
+    pub(crate) fn has_answered(&self, way: Route) -> bool {
+        lock(&self.0.steered).as_ref().is_some_and(|steered| steered.has_answered(way))
+    }
+
     /// Returns how often packets have changed their way on this socket.
     pub(crate) fn moves(&self) -> u64 {
         self.0.moves.load(Ordering::Relaxed)

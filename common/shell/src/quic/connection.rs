@@ -67,6 +67,13 @@ impl Connection {
         self.explain.in_use(self.inner.remote_address())
     }
 
+    /// Returns that way if the peer has answered a question there, so that it has proved to receive there: QUIC follows a
+    /// packet's source before anything is proved.
+    pub(crate) fn proved_route(&self) -> Option<Route> {
+        let route = self.route();
+        self.explain.has_answered(route).then_some(route)
+    }
+
     /// Returns how often packets have changed their way, on this connection and those before.
     pub(crate) fn moves(&self) -> u64 {
         self.explain.moves()

@@ -251,6 +251,11 @@ impl Endpoint {
         self.socket.in_use(address)
     }
 
+    /// Returns true if the peer of the call has answered a question on that way.
+    pub(super) fn has_answered(&self, way: Route) -> bool {
+        self.socket.has_answered(way)
+    }
+
     /// Returns how often the call's packets have changed their way.
     pub(super) fn moves(&self) -> u64 {
         self.socket.moves()

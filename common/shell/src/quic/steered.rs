@@ -35,11 +35,14 @@ pub(super) struct Steered {
     base_way: Route,
     is_elsewhere: bool,
     proved: Vec<Route>,
+    /// Ways on which the peer has answered a question, and so receives; those of `proved` may only have a forged source.
+    answered: Vec<Route>,
 }
 
 impl Steered {
     pub(super) fn new(base: SocketAddr, base_way: Route) -> Self {
-        Self { base, way: None, base_way, is_elsewhere: false, proved: Vec::with_capacity(PROVED_MAX) }
+        let [proved, answered] = [(); 2].map(|()| Vec::with_capacity(PROVED_MAX));
+        Self { base, way: None, base_way, is_elsewhere: false, proved, answered }
     }
 
     /// Sets the way that packets take; none: as QUIC says.
@@ -49,9 +52,17 @@ impl Steered {
 
     /// Takes packets on that way from now on. Ways that go on proving themselves are not those that make room.
     pub(super) fn prove(&mut self, way: Route) {
-        self.proved.retain(|known| *known != way);
-        self.proved.truncate(PROVED_MAX - 1);
-        self.proved.insert(0, way);
+        put_first(&mut self.proved, way);
+    }
+
+    /// Takes notice of an answer to a question that went that way.
+    pub(super) fn answered(&mut self, way: Route) {
+        put_first(&mut self.answered, way);
+    }
+
+    /// Returns true if a question was answered on that way, unless many others were answered since.
+    pub(super) fn has_answered(&self, way: Route) -> bool {
+        self.answered.contains(&way)
     }
 
     /// Returns the way that packets to QUIC's `address` take instead, marked.
@@ -66,6 +77,12 @@ impl Steered {
         self.is_elsewhere |= is_proved && way == self.base_way;
         is_proved.then_some(self.base)
     }
+}
+
+fn put_first(ways: &mut Vec<Route>, way: Route) {
+    ways.retain(|known| *known != way);
+    ways.truncate(PROVED_MAX - 1);
+    ways.insert(0, way);
 }
 
 /// Marks packets that leave together, which are `segment` bytes long, but for a shorter last one.
@@ -103,6 +120,19 @@ mod tests {
         assert_eq!(steered.proved.len(), PROVED_MAX);
         assert_eq!(steered.base_of(address(3).into()), Some(address(1)), "it goes on proving itself");
         assert_eq!(steered.base_of(address(2).into()), None);
+    }
+
+    #[test]
+    fn only_an_answer_shows_that_the_peer_receives_somewhere() {
+        let way = |port: u16| Route::from(SocketAddr::from(([203, 0, 113, 5], port)));
+        let mut steered = Steered::new(way(1).to, way(1));
+        steered.prove(way(2));
+        assert!(!steered.has_answered(way(1)) && !steered.has_answered(way(2)), "anybody can send from there");
+        for port in 2..100 {
+            steered.answered(way(port));
+        }
+        assert_eq!(steered.answered.len(), PROVED_MAX);
+        assert_eq!([83, 84, 99].map(|port| steered.has_answered(way(port))), [false, true, true]);
     }
 
     #[test]

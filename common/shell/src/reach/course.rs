@@ -68,6 +68,7 @@ impl Course {
             }
             Some(Probe::Answer(number)) if self.steering.on_answer(aside.from, number, now) => {
                 self.sending.prove(aside.from);
+                self.sending.answered(aside.from);
             }
             Some(_) | None => {}
         }

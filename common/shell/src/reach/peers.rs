@@ -1,20 +1,19 @@
 //! Machines that were introduced, kept as `[[peer]]` tables of a configuration file.
 
 use std::fs;
-use std::io::Write;
 use std::net::SocketAddr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use common::config::{LinkMode, Peer, PublicKey, SharedConfig, is_same_key, looks_like_key, raw};
-use common::reach::{ADDRESSES_MAX, Candidate};
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+use common::config::{PublicKey, SharedConfig, is_same_key, looks_like_key, raw};
+use common::reach::{Candidate, FOUND_MAX};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
+
+use super::locked_file::{Change, LockedFile};
 
 // A circle of two: `cli` reads the peers that are known, and its flags name their file.
 use crate::cli::CommonFlags;
 use crate::exit::Failure;
 use crate::identity::Identity;
-use crate::limited;
 
 /// Name of the file without which no configuration is named.
 const FILE_NAME: &str = "peers.toml";
@@ -53,10 +52,23 @@ impl PeersFile {
         &self.path
     }
 
+    /// Those that may list a peer of this configuration: the one beside this machine's key, and the configuration itself.
+    pub(super) fn all(config: &SharedConfig) -> Vec<Self> {
+        let beside = crate::cli::identity_path(config).ok().map(|key| key.with_file_name(FILE_NAME));
+        beside.into_iter().chain(config.file.clone()).map(|path| Self { path }).collect()
+    }
+
     /// Remembers the peer; returns its name: the old one if its key was known, else `wanted`, with a number if another
     /// machine has that name. The file is replaced at once or not at all.
     pub(super) fn remember(&self, wanted: &str, peer: &NewPeer) -> Result<String, Failure> {
-        let mut document = self.read()?;
+        LockedFile::make(&self.path)?.change(|text| {
+            let mut document = self.parse(text)?;
+            let name = self.introduce(&mut document, wanted, peer)?;
+            Ok((Change::To(document.to_string()), name))
+        })
+    }
+
+    fn introduce(&self, document: &mut DocumentMut, wanted: &str, peer: &NewPeer) -> Result<String, Failure> {
         let tables = document.entry("peer").or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
         let tables = tables.as_array_of_tables_mut().ok_or_else(|| {
             Failure::usage(format!(
@@ -66,8 +78,8 @@ impl PeersFile {
         })?;
         let key = peer.key.to_string();
         let known =
-            tables.iter().position(|table| text(table, "public_key").is_some_and(|text| is_same_key(text, &key)));
-        let is_free = |name: &String| !tables.iter().any(|table| text(table, "name") == Some(name));
+            tables.iter().position(|table| text_of(table, "public_key").is_some_and(|text| is_same_key(text, &key)));
+        let is_free = |name: &String| !tables.iter().any(|table| text_of(table, "name") == Some(name));
         let mut names = std::iter::once(wanted.to_owned()).chain((2..).map(|number| format!("{wanted}{number}")));
         let free = names.find(is_free).unwrap_or_default();
         let at = known.unwrap_or_else(|| {
@@ -78,104 +90,51 @@ impl PeersFile {
             tables.len() - 1
         });
         let table = tables.get_mut(at).ok_or_else(|| Failure::usage("no such peer"))?;
-        let name = text(table, "name").map_or(free, str::to_owned);
+        let name = text_of(table, "name").map_or(free, str::to_owned);
         table.insert("name", value(&name));
         let addresses = peer.candidates.iter().map(|candidate| candidate.address.to_string());
-        table.insert("addresses", value(addresses.collect::<toml_edit::Array>()));
+        table.insert("addresses", value(addresses.collect::<Array>()));
+        table.remove("found");
         table.insert("port", value(i64::from(peer.port)));
-        self.write(&document.to_string())?;
         Ok(name)
     }
 
-    /// Puts `address` before those at which the peer was found before, if it is listed here as one that was introduced;
-    /// false if it is not. Comments stay.
-    fn learn(&self, key: &PublicKey, address: SocketAddr) -> Result<bool, Failure> {
-        let mut document = self.read()?;
+    /// Puts `address` before those at which calls have found the peer, if it is listed here as one that was introduced; false
+    /// if it is not, as one that somebody has just taken out. The addresses of the introduction stay, and so do comments.
+    pub(super) fn learn(&self, key: &PublicKey, address: SocketAddr) -> Result<bool, Failure> {
+        let Some(file) = LockedFile::of(&self.path)? else { return Ok(false) };
         let (key, address) = (key.to_string(), address.to_string());
-        let tables = document.get_mut("peer").and_then(Item::as_array_of_tables_mut);
-        let is_peer = |table: &&mut Table| text(table, "public_key").is_some_and(|text| is_same_key(text, &key));
-        let table = tables.and_then(|tables| tables.iter_mut().find(is_peer));
-        let Some(known) = table.and_then(|table| table.get_mut("addresses")?.as_array_mut()) else { return Ok(false) };
-        if known.iter().any(|known| known.as_str() == Some(address.as_str())) {
-            return Ok(true);
-        }
-        known.insert(0, address);
-        // Those of the introduction stay: what is learned may be a port that is another one each time.
-        while known.len() > ADDRESSES_MAX {
-            known.remove(1);
-        }
-        self.write(&document.to_string())?;
-        Ok(true)
+        file.change(|text| {
+            let mut document = self.parse(text)?;
+            let Some(is_new) = note(&mut document, &key, &address) else { return Ok((Change::Nothing, false)) };
+            Ok((if is_new { Change::To(document.to_string()) } else { Change::Nothing }, true))
+        })
     }
 
-    fn read(&self) -> Result<DocumentMut, Failure> {
-        let text = match fs::read_to_string(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(self.failed("read", &error)),
-        };
+    fn parse(&self, text: &str) -> Result<DocumentMut, Failure> {
         text.parse().map_err(|error: toml_edit::TomlError| {
             Failure::usage(format!("{}: {}", self.path.display(), error.message().replace('\n', ", ")))
         })
     }
-
-    /// Puts `text` in the place of the file, with the same rights; a new file is for its owner only.
-    fn write(&self, text: &str) -> Result<(), Failure> {
-        let failed = |error: std::io::Error| self.failed("written", &error);
-        if let Some(directory) = self.path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            fs::create_dir_all(directory).map_err(failed)?;
-        }
-        // A link stays one.
-        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        let mode = fs::metadata(&path).map_or(0o600, |known| known.permissions().mode() & 0o777);
-        let mut beside = path.clone().into_os_string();
-        beside.push(".new");
-        let beside = PathBuf::from(beside);
-        let mut file =
-            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(&beside).map_err(failed)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-        fs::rename(&beside, &path).map_err(failed)
-    }
-
-    fn failed(&self, what: &str, error: &std::io::Error) -> Failure {
-        Failure::usage(format!("{} cannot be {what}: {error}", self.path.display()))
-    }
 }
 
-/// Place at which an introduced peer was found, for the next call.
-#[derive(Clone, Debug)]
-pub struct Learning {
-    files: Vec<PeersFile>,
-    known: Vec<SocketAddr>,
-}
-
-impl Learning {
-    /// Of the peer that `config` looks for; none if it looks for none that was introduced. It is listed beside this
-    /// machine's key or in the configuration.
-    pub fn of(config: &SharedConfig) -> Option<Self> {
-        let LinkMode::Meet(meet) = &config.mode else { return None };
-        let beside = crate::cli::identity_path(config).ok().map(|key| key.with_file_name(FILE_NAME));
-        let files = beside.into_iter().chain(config.file.clone()).map(|path| PeersFile { path }).collect();
-        Some(Self { files, known: meet.candidates.iter().map(|known| known.address).collect() })
+/// Notes that calls have found the peer there; false if that is known, none if no such peer was introduced.
+fn note(document: &mut DocumentMut, key: &str, address: &str) -> Option<bool> {
+    let is_peer = |table: &&mut Table| text_of(table, "public_key").is_some_and(|text| is_same_key(text, key));
+    let table = document.get_mut("peer")?.as_array_of_tables_mut()?.iter_mut().find(is_peer)?;
+    let holds = |known: &Array| known.iter().any(|known| known.as_str() == Some(address));
+    if holds(table.get("addresses")?.as_array()?) {
+        return Some(false);
     }
-
-    /// The peer is at `address`, as its key proves. What is new is written down, on another thread.
-    pub(crate) fn found(&mut self, peer: &Peer, address: SocketAddr) {
-        if self.known.contains(&address) {
-            return;
-        }
-        self.known.push(address);
-        let (files, peer) = (self.files.clone(), peer.clone());
-        tokio::task::spawn_blocking(move || {
-            for file in files {
-                match file.learn(&peer.key, address) {
-                    Ok(true) => return tracing::info!("{} is remembered at {address}", peer.name),
-                    Ok(false) => {}
-                    Err(failure) => limited!(warn, "the new address of {}, {address}: {failure}", peer.name),
-                }
-            }
-        });
+    let found = table.entry("found").or_insert_with(|| value(Array::new())).as_array_mut()?;
+    if holds(found) {
+        return Some(false);
     }
+    found.insert(0, address);
+    while found.len() > FOUND_MAX {
+        found.remove(found.len() - 1);
+    }
+    Some(true)
 }
 
 /// Machines that were introduced where no configuration was named.
@@ -193,7 +152,7 @@ pub fn known_peers(identity: &raw::Identity) -> Result<Vec<raw::PeerSection>, Fa
     Ok(file.map_err(|error| crate::cli::in_file(Some(&path), &error))?.peers)
 }
 
-fn text<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
+fn text_of<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
     table.get(key).and_then(Item::as_str)
 }
 
@@ -213,7 +172,9 @@ pub(super) fn name(wanted: Option<&str>) -> Result<&str, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use common::reach::Kind;
+    use std::os::unix::fs::PermissionsExt;
+
+    use common::reach::{ADDRESSES_MAX, Kind};
 
     use super::*;
 
@@ -250,6 +211,12 @@ mod tests {
         }
     }
 
+    /// Returns the addresses of the introduction and those found since, of the first peer of the file.
+    fn addresses(file: &PeersFile) -> [Vec<String>; 2] {
+        let peers = common::config::parse_peers(&fs::read_to_string(&file.path).unwrap()).unwrap().peers;
+        [peers[0].addresses.clone(), peers[0].found.clone()].map(Option::unwrap_or_default)
+    }
+
     #[test]
     fn a_new_address_is_learned_of_whoever_was_introduced_and_comments_stay() {
         let file = file("learn");
@@ -262,20 +229,116 @@ mod tests {
         for n in [1, 2, 2] {
             assert_eq!(file.learn(&key, address(n)), Ok(true));
         }
+        assert_eq!(file.learn(&key, "198.51.100.1:1".parse().unwrap()), Ok(true), "known from the introduction");
         let after = fs::read_to_string(&file.path).unwrap();
         for kept in ["# mine\n", "# where\n", "# by hand\n"] {
             assert!(after.contains(kept), "{after}");
         }
-        let addresses = || {
-            common::config::parse_peers(&fs::read_to_string(&file.path).unwrap()).unwrap().peers[0]
-                .addresses
-                .clone()
-                .unwrap()
-        };
-        assert_eq!(addresses(), ["203.0.113.2:1", "203.0.113.1:1", "198.51.100.1:1"]);
-        (3..20).for_each(|n| assert_eq!(file.learn(&key, address(n)), Ok(true)));
-        assert_eq!((addresses().len(), addresses()[0].as_str()), (ADDRESSES_MAX, "203.0.113.19:1"));
-        assert_eq!(addresses()[ADDRESSES_MAX - 1], "198.51.100.1:1", "that of the introduction");
+        let introduced = vec!["198.51.100.1:1".to_owned()];
+        assert_eq!(addresses(&file), [introduced, ["203.0.113.2:1", "203.0.113.1:1"].map(str::to_owned).to_vec()]);
+        assert_eq!(file.remember("clara", &peer("198.51.100.2:1")), Ok("clara".to_owned()));
+        assert_eq!(addresses(&file), [vec!["198.51.100.2:1".to_owned()], vec![]], "introduced anew");
+    }
+
+    #[test]
+    fn whatever_is_found_all_places_of_the_introduction_stay() {
+        let file = file("places");
+        let key = KEY.parse().unwrap();
+        let told =
+            (1..=ADDRESSES_MAX).map(|n| Candidate::new(Kind::Seen, ([198, 51, 100, n as u8], 1).into()).unwrap());
+        let told: Vec<_> = told.collect();
+        file.remember("clara", &NewPeer { candidates: told.clone(), ..peer("198.51.100.1:1") }).unwrap();
+        (1..20).for_each(|n| assert_eq!(file.learn(&key, ([203, 0, 113, n], 1).into()), Ok(true)));
+        let introduced: Vec<_> = told.iter().map(|candidate| candidate.address.to_string()).collect();
+        let found: Vec<_> = (0..FOUND_MAX).map(|n| format!("203.0.113.{}:1", 19 - n)).collect();
+        assert_eq!(addresses(&file), [introduced, found]);
+        // As a call reads it.
+        let text = format!("[network]\nmode = \"meet\"\n{}", fs::read_to_string(&file.path).unwrap());
+        let config = common::config::resolve_sender(&common::config::parse_sender(&text).unwrap()).unwrap();
+        let common::config::LinkMode::Meet(meet) = config.shared.mode else { panic!("{:?}", config.shared.mode) };
+        assert_eq!(meet.candidates.len(), ADDRESSES_MAX + FOUND_MAX);
+    }
+
+    /// Takes the peer with the key `key` out of the file, as a program does that locks the folder.
+    fn take_out(file: &PeersFile, key: &PublicKey) {
+        let locked = LockedFile::of(&file.path).unwrap().unwrap();
+        let outcome = locked.change(|text| {
+            let mut document = file.parse(text)?;
+            let tables = document.get_mut("peer").and_then(Item::as_array_of_tables_mut).unwrap();
+            let is_peer =
+                |table: &Table| text_of(table, "public_key").is_some_and(|t| is_same_key(t, &key.to_string()));
+            tables.retain(|table| !is_peer(table));
+            Ok((Change::To(document.to_string()), ()))
+        });
+        outcome.unwrap();
+    }
+
+    #[test]
+    fn a_peer_that_is_taken_out_during_a_call_stays_out() {
+        let file = file("revoked");
+        let key = KEY.parse().unwrap();
+        for round in 0..40_u8 {
+            file.remember("clara", &peer("198.51.100.1:1")).unwrap();
+            std::thread::scope(|scope| {
+                let learning =
+                    scope.spawn(|| {
+                    for n in 1..4 {
+                        let _ = file.learn(&key, ([203, 0, 113, n], 1).into()).unwrap();
+                    }
+                });
+                take_out(&file, &key);
+                learning.join().unwrap();
+            });
+            assert_eq!(file.learn(&key, ([203, 0, 113, 9], 1).into()), Ok(false), "round {round}");
+            let left = common::config::parse_peers(&fs::read_to_string(&file.path).unwrap()).unwrap().peers;
+            assert_eq!(left, [], "round {round}");
+        }
+    }
+
+    #[test]
+    fn of_several_that_write_at_once_nobody_loses_anything() {
+        const WRITERS: usize = 4;
+        const EACH: usize = 10;
+        let file = file("writers");
+        let first = KEY.parse().unwrap();
+        file.remember("clara", &peer("198.51.100.1:1")).unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let file = file.clone();
+                scope.spawn(move || {
+                    for n in 0..EACH {
+                        let key = Identity::generate().unwrap().public_key();
+                        file.remember("friend", &NewPeer { key, ..peer("203.0.113.6:1") }).unwrap();
+                        let found = ([203, 0, 113, 7], (writer * EACH + n) as u16 + 1).into();
+                        assert_eq!(file.learn(&first, found), Ok(true));
+                    }
+                });
+            }
+        });
+        let peers = common::config::parse_peers(&fs::read_to_string(&file.path).unwrap()).unwrap().peers;
+        let names: std::collections::HashSet<_> = peers.iter().filter_map(|peer| peer.name.clone()).collect();
+        assert_eq!((peers.len(), names.len()), (WRITERS * EACH + 1, WRITERS * EACH + 1));
+        assert_eq!(peers[0].found.as_ref().map(Vec::len), Some(FOUND_MAX));
+        let folder: Vec<_> =
+            fs::read_dir(file.path.parent().unwrap()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(folder, ["peers.toml"], "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_a_program_without_a_lock_writes_meanwhile_is_read_first() {
+        let file = file("editor");
+        file.remember("clara", &peer("198.51.100.1:1")).unwrap();
+        let edits = std::cell::Cell::new(0);
+        let locked = LockedFile::of(&file.path).unwrap().unwrap();
+        let seen = locked.change(|text| {
+            edits.set(edits.get() + 1);
+            if edits.get() == 1 {
+                fs::write(&file.path, "# another one\n").unwrap();
+            }
+            Ok((Change::To(format!("{text}# and this\n")), text.to_owned()))
+        });
+        assert_eq!(seen, Ok("# another one\n".to_owned()));
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), "# another one\n# and this\n");
     }
 
     #[test]
