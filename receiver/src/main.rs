@@ -20,6 +20,9 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
+    if let Some(command) = &cli.command {
+        shell::handed::hide(command)?;
+    }
     let resolved = resolve(cli)?;
     match cli.command.clone().unwrap_or_default() {
         Command::Run => {

@@ -17,6 +17,9 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
+    if let Some(Task::Common(command)) = &cli.command {
+        shell::handed::hide(command)?;
+    }
     let Resolved { config, source, receiving } = resolve(cli)?;
     let command = match cli.command.clone() {
         Some(Task::Common(command)) => command,

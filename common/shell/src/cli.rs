@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use common::config::{ConfigError, SharedConfig, is_same_key, raw};
 
 use crate::exit::Failure;
+use crate::handed;
 use crate::identity::Identity;
 use crate::quoted::Quoted;
 
@@ -80,16 +81,15 @@ pub enum Command {
         /// Name for the other machine here
         name: Option<String>,
     },
-    /// Get to know the machine that printed this ticket
+    /// Get to know the machine where `invite` has printed a ticket: asks for that line
     Join {
-        /// The line that `invite` printed there
-        ticket: String,
-        /// Name for the other machine here
-        name: Option<String>,
+        /// Name for the other machine here. The ticket may stand before it, but then it also stands in the shell's history
+        #[arg(value_name = "NAME", num_args = 0..=2)]
+        given: Vec<String>,
     },
-    /// Get to know another machine by four words: without WORDS show them, with WORDS find the machine that does
+    /// Get to know another machine by four words: shows them, or asks for those that the other machine shows
     Pair {
-        /// The words that `pair` shows there
+        /// The words that `pair` shows there. They are better typed when asked for: here they stay in the shell's history
         words: Vec<String>,
         /// Name for the other machine here
         #[arg(long)]
@@ -102,12 +102,32 @@ impl Command {
     pub fn introduces(&self) -> bool {
         matches!(self, Self::Invite { .. } | Self::Join { .. } | Self::Pair { .. })
     }
+
+    /// Returns true if a ticket or words may stand behind it, which nobody else may see.
+    pub(crate) fn holds_secret(&self) -> bool {
+        matches!(self, Self::Join { given: words } | Self::Pair { words, .. } if !words.is_empty())
+    }
+
+    /// Returns the word for it on the command line.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Identity => "identity",
+            Self::Devices { .. } => "devices",
+            Self::Doctor { .. } => "doctor",
+            Self::Check => "check",
+            Self::Set { .. } => "set",
+            Self::Invite { .. } => "invite",
+            Self::Join { .. } => "join",
+            Self::Pair { .. } => "pair",
+        }
+    }
 }
 
 /// Reads the command line. Help and version are printed to standard output and end the process with 0; a mistake
 /// is a one-sentence failure with the nearest valid flag.
 pub fn parse<P: Parser>() -> Result<P, Failure> {
-    P::try_parse().map_err(|error| match error.kind() {
+    P::try_parse_from(handed::arguments()?).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
         _ => {
             let text = error.render().to_string();
@@ -221,7 +241,7 @@ pub fn call(
 }
 
 const NOBODY_KNOWN: &str = "there is nobody to call yet: `sender invite NAME` prints a ticket for the other musician, who types \
-                            `sender join TICKET NAME`; then `sender call` does";
+                            `sender join NAME` and pastes it; then `sender call` does";
 
 /// Puts `value` in `target` if there is one.
 pub fn replace<T>(target: &mut Option<T>, value: Option<T>) {
@@ -282,8 +302,8 @@ mod tests {
         assert_eq!(called(Some("ana"), &both, Some("listen")), meets("ana"));
         assert_eq!(called(Some("bob"), &both, Some("listen")), Ok((vec!["bob".to_owned()], Some("listen".to_owned()))));
         for (name, peers, words) in [
-            (None, &[][..], ["`sender invite NAME`", "`sender join TICKET NAME`"]),
-            (Some("ana"), &[][..], ["`sender invite NAME`", "`sender join TICKET NAME`"]),
+            (None, &[][..], ["`sender invite NAME`", "`sender join NAME`"]),
+            (Some("ana"), &[][..], ["`sender invite NAME`", "`sender join NAME`"]),
             (None, &both[..], ["`call NAME`", "ana, bob"]),
             (Some("clara"), &both[..], ["called \"clara\"", "ana, bob"]),
         ] {

@@ -17,7 +17,7 @@ pub fn run(command: &Command, program: &str, flags: &CommonFlags, shared: &Share
         Command::Identity => print_identity(shared),
         Command::Set { settings } => control::set(program, shared, settings),
         Command::Invite { name } => invite(shared, &file()?, name.as_deref()),
-        Command::Join { ticket, name } => join(shared, &file()?, ticket, name.as_deref()),
+        Command::Join { given } => join(shared, &file()?, given),
         Command::Pair { words, name } => pair(shared, &file()?, words, name.as_deref()),
         Command::Run | Command::Devices { .. } | Command::Doctor { .. } | Command::Check => Ok(()),
     }

@@ -85,7 +85,7 @@ pub enum TicketError {
     #[error("this is an answer: it belongs on the other machine, where `invite` waits for it")]
     IsAnAnswer,
     /// An invitation where an answer belongs.
-    #[error("this is an invitation: type `join` and the ticket, on the machine that is invited")]
+    #[error("this is an invitation: type `join` on the machine that is invited, and paste it there")]
     IsAnInvitation,
 }
 

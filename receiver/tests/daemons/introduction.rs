@@ -86,6 +86,21 @@ fn a_ticket_introduces_two_machines_and_they_call_by_name() {
 }
 
 #[test]
+fn a_ticket_that_is_typed_when_asked_for_introduces_two_machines() {
+    let homes = Homes::new();
+    let (inviting, ticket) = homes.invite("clara");
+    std::fs::write(homes.folder.join("typed"), format!("  {ticket}\n")).unwrap();
+    let typed = std::fs::File::open(homes.folder.join("typed")).unwrap();
+    let joined = homes.receiver().args(["join", "robert"]).stdin(typed).output().unwrap();
+    let said = String::from_utf8(joined.stderr).unwrap();
+    assert!(
+        joined.status.success() && said.contains("Paste the line") && said.contains("robert is remembered"),
+        "{said}"
+    );
+    inviting.wait().check(0, &["clara is remembered in"]);
+}
+
+#[test]
 fn who_does_not_know_the_secret_is_not_introduced() {
     let homes = Homes::new();
     let (mut inviting, ticket) = homes.invite("clara");
@@ -122,7 +137,7 @@ fn tickets_that_are_no_good_are_refused_with_a_sentence() {
         ),
     ];
     for (text, words) in cases {
-        let ended = Daemon::start("receiver", homes.receiver().args(["join", &text])).wait();
+        let ended = Daemon::start("receiver", homes.receiver().args(["join", &text, "robert"])).wait();
         ended.check(2, &[words]);
         assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
     }

@@ -20,6 +20,7 @@ mod notes;
 mod pair;
 mod record;
 mod restart;
+mod secrets;
 mod sources;
 mod support;
 mod window;

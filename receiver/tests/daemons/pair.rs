@@ -76,6 +76,18 @@ fn four_words_introduce_two_machines() {
 }
 
 #[test]
+fn words_that_are_typed_when_asked_for_introduce_two_machines() {
+    let homes = homes(Manners::Honest);
+    let (showing, words) = homes.show();
+    std::fs::write(homes.folder.join("typed"), format!("{words}\n")).unwrap();
+    let typed = File::open(homes.folder.join("typed")).unwrap();
+    let ended = homes.program("receiver").args(["--name", "robert"]).stdin(typed).output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.success() && said.contains("robert is remembered in"), "{said}");
+    showing.wait().check(0, &["clara is remembered in"]);
+}
+
+#[test]
 fn a_server_that_gives_the_newest_first_is_borne() {
     let homes = homes(Manners::Reorders);
     let (showing, words) = homes.show();

@@ -18,7 +18,7 @@ use crate::identity::Identity;
 /// Name of the file without which no configuration is named.
 const FILE_NAME: &str = "peers.toml";
 /// Longest name of a peer, characters.
-const NAME_MAX: usize = 32;
+pub(super) const NAME_MAX: usize = 32;
 
 /// A file with `[[peer]]` tables. Everything else in it stays as it is.
 #[derive(Clone, Debug)]
@@ -280,8 +280,7 @@ mod tests {
         for round in 0..40_u8 {
             file.remember("clara", &peer("198.51.100.1:1")).unwrap();
             std::thread::scope(|scope| {
-                let learning =
-                    scope.spawn(|| {
+                let learning = scope.spawn(|| {
                     for n in 1..4 {
                         let _ = file.learn(&key, ([203, 0, 113, n], 1).into()).unwrap();
                     }

@@ -51,7 +51,7 @@ pub(super) fn show_words(config: &SharedConfig, file: &PeersFile, wanted: Option
     on_the_network(async {
         let post = Post::mailbox(config, Side::Shows, identity.public_key(), words.clone())?;
         eprintln!(
-            "Say these four words to the other musician, who types `sender pair` or `receiver pair` and the words:\n"
+            "Say these four words to the other musician, who types `sender pair` or `receiver pair` and then the words:\n"
         );
         println!("{words}");
         eprintln!("\nThey work once, for five minutes, while this program runs.");
@@ -218,7 +218,7 @@ fn show_invitation(ticket: &Ticket, config: &SharedConfig) {
     if !has_outer && !config.stun.is_empty() {
         eprintln!("no STUN server answers: outside this house the ticket works only if nothing is in between");
     }
-    eprintln!("Send this line to the other musician, who types `receiver join` or `sender join` and the line:\n");
+    eprintln!("Send this line to the other musician, who types `receiver join` or `sender join` and pastes it:\n");
     println!("{ticket}");
     if std::io::stdout().is_terminal()
         && let Some(code) = code_of(ticket)

@@ -6,6 +6,7 @@ use common::config::{Peer, PublicKey, SharedConfig};
 use common::reach::{Candidate, Introduced, Message, Purpose, Role, TICKET_LIFE_S, Ticket};
 use tokio::task::JoinSet;
 
+use super::asking::{line, ticket_and_name};
 use super::post::{Mail, Post};
 use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::exit::Failure;
@@ -20,6 +21,7 @@ use crate::reach::words::{Side, Words};
 
 /// Time for which `join` tries before it prints an answer.
 const ALONE: Duration = Duration::from_secs(3);
+const WHICH_TICKET: &str = "Paste the line that `invite` has printed on the other machine, and press Enter:";
 const NOT_REACHED: &str = "the other machine could not be reached before the ticket expired: did `invite` run there all the \
                            time, for nobody else, and did the answer get there? If so, one of the two routers must forward \
                            a UDP port, see config/README.md";
@@ -30,11 +32,17 @@ const NOBODY_ANSWERS: &str = "nobody answers for this ticket. If `invite` has en
                               that joins, or when its window is closed, the ticket is void: ask for a new one. If it runs and waits, \
                               the answer is still to be typed there. Looking on";
 
-/// Finds the machine that made the ticket: the command `join`. `wanted`: the name for that machine.
-pub fn join(config: &SharedConfig, file: &PeersFile, ticket: &str, wanted: Option<&str>) -> Result<(), Failure> {
+/// Finds the machine that made a ticket: the command `join`. `given`: the name for that machine, and before it perhaps the
+/// ticket, which is else asked for.
+pub fn join(config: &SharedConfig, file: &PeersFile, given: &[String]) -> Result<(), Failure> {
+    let (ticket, wanted) = ticket_and_name(given);
+    let name = name(wanted)?;
+    let ticket = ticket.map_or_else(|| line(WHICH_TICKET), |ticket| Ok(ticket.to_owned()))?;
+    if ticket.is_empty() {
+        return Err(Failure::usage("no ticket came: paste the line that `invite` has printed on the other machine"));
+    }
     let ticket: Ticket = ticket.parse().map_err(Failure::usage)?;
     ticket.check(Purpose::Invitation, unix_s()).map_err(Failure::usage)?;
-    let name = name(wanted)?;
     let identity = Identity::load_or_create(&crate::cli::identity_path(config)?)?;
     if ticket.key == identity.public_key() {
         return Err(Failure::usage("this machine made the ticket: type `join` on the other one"));

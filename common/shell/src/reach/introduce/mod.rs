@@ -1,5 +1,6 @@
 //! `invite` and `join`, and `pair` with words: two machines that have never met remember each other's keys and addresses.
 
+mod asking;
 mod invite;
 mod join;
 mod post;
@@ -14,7 +15,7 @@ pub use self::invite::invite;
 use self::invite::show_words;
 pub use self::join::join;
 use self::join::type_words;
-use super::peers::PeersFile;
+use super::peers::{PeersFile, name};
 use super::proof::{KnockKey, random};
 use super::search::{Asks, Found, Search};
 use super::words::WordFailures;
@@ -64,17 +65,26 @@ pub fn relay_takes_the_example(config: &SharedConfig) -> Result<bool, Failure> {
     Ok(outside.is_some_and(|outside| matches!(outside.relay, Place::At(_))))
 }
 
-/// The command `pair`: shows four words, or finds the machine that shows `words`. `wanted`: the name for it.
+/// The command `pair`: finds the machine that shows `words`, or those that are typed; where there are none shows four.
+/// `wanted`: the name for the other machine.
 pub fn pair(config: &SharedConfig, file: &PeersFile, words: &[String], wanted: Option<&str>) -> Result<(), Failure> {
+    name(wanted)?;
+    let mut typed = words.join(" ");
+    if words.is_empty() && config.mailbox.is_some() {
+        typed = asking::line(WHICH_WORDS)?;
+    }
     let failures = WordFailures::beside(&identity_path(config)?);
-    let ended = if words.is_empty() {
+    let ended = if typed.is_empty() {
         show_words(config, file, wanted)
     } else {
-        let words = words.join(" ").parse().map_err(Failure::usage)?;
+        let words = typed.parse().map_err(Failure::usage)?;
         type_words(config, file, &words, wanted)
     };
     failures.told(ended, SystemTime::now())
 }
+
+const WHICH_WORDS: &str = "Press Enter, and four words are shown for the other musician, who types them at this question; or type here \
+                           those that the other machine shows:";
 
 fn asks(config: &SharedConfig) -> Asks<'_> {
     Asks { stun: &config.stun, turn: &config.turn, open_port: config.open_port }

@@ -1,4 +1,4 @@
-//! Four words instead of a ticket: `pair` shows them on one machine, `pair WORDS` on the other takes them.
+//! Four words instead of a ticket: `pair` shows them on one machine and takes them on the other.
 //!
 //! Both machines meet at a mailbox server, which anybody may host and nobody need trust. The first word is the place at
 //! which they meet; all four are the password of an exchange of keys (SPAKE2, RFC 9382), whose messages tell nothing of
