@@ -1,20 +1,24 @@
 //! Two machines find each other through simulated routers, for thousands of seeds (`make reach-seeds`).
 //!
 //! Held for each: where a path exists there is a connection within ten seconds, also after the routers have forgotten
-//! everything; one side dials, and one handshake at a time; what is remembered is bounded. Where both have a place at a relay
+//! everything; one side dials, where what it sent was returned, and one handshake at a time; what is remembered is bounded, and
+//! so is what goes to addresses that have not answered. Where both have a place at a relay
 //! there is always a path; some routers open a port on request. Homes have IPv4, IPv6 behind a firewall, or both. Some routers
 //! spoil the port from which a machine knocks first, so that only another one leads anywhere.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use common::netsim::Random;
 use common::netsim::router::{Filtering, RouterKind, SimulatedFirewall, SimulatedRouter, Spoilt};
-use common::reach::{ADDRESSES_MAX, Candidate, Kind, Meeting, News, Role, Rounds, Route, Step, Via, merge};
+use common::reach::{
+    ADDRESSES_MAX, Allowance, Candidate, KNOCK_BYTES, Kind, Knock, Meeting, News, Origin, Role, Rounds, Route, Step,
+    TIMES, Via, merge,
+};
 use common::units::Timestamp;
 
 const MS: Duration = Duration::from_millis(1);
@@ -51,7 +55,7 @@ struct Packet {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
-    Knock,
+    Knock(Knock),
     Initial(u64),
     Accept(u64),
     Alive(u64),
@@ -64,6 +68,7 @@ struct Host {
     other_port: Option<u16>,
     starts: Timestamp,
     meeting: Option<Meeting>,
+    allowance: Allowance,
     rounds: Rounds,
     /// Candidates told to the other, and the time at which it learns them.
     told: Vec<Candidate>,
@@ -79,6 +84,18 @@ struct Host {
     alive_at: Timestamp,
     refresh_at: Timestamp,
     knocks: u64,
+    ends: BTreeMap<SocketAddr, Answers>,
+}
+
+/// What went to an address and came from it.
+#[derive(Clone, Debug, Default)]
+struct Answers {
+    nonces: BTreeSet<u64>,
+    /// Time at which one of these was last returned.
+    returned: Option<Timestamp>,
+    /// Bytes that came, and that went there while none was returned for longer than half a minute.
+    came: u64,
+    unproved: u64,
 }
 
 impl Host {
@@ -282,8 +299,15 @@ impl World {
         }
         let Some(meeting) = &mut host.meeting else { return };
         match packet.what {
-            What::Knock if host.connection.is_none() => meeting.on_knock(from, now),
-            What::Knock => {}
+            What::Knock(knock) if host.connection.is_none() => {
+                let end = host.ends.entry(from.to).or_default();
+                end.came += KNOCK_BYTES as u64;
+                if end.nonces.contains(&knock.echo) {
+                    end.returned = Some(now);
+                }
+                meeting.on_knock(from, &knock, true, &mut host.allowance, now);
+            }
+            What::Knock(_) => {}
             What::Initial(id) => self.send(at, from, What::Accept(id), now),
             What::Accept(id) => {
                 let is_answer =
@@ -386,17 +410,30 @@ impl World {
         }
         self.go_on_from_another_port(at, now);
         loop {
-            let random = self.random.bits();
+            let random = u128::from(self.random.bits()) << 64 | u128::from(self.random.bits());
             let host = &mut self.hosts[at];
             let meeting = host.meeting.as_mut().unwrap();
             assert!(meeting.len() <= PATHS_MAX, "{} addresses", meeting.len());
-            match meeting.poll(now, random) {
-                None => break assert!(meeting.poll_timeout().is_none_or(|next| next > now || at == 0)),
+            match meeting.poll(now, random, &mut host.allowance) {
+                None => {
+                    let next = meeting.poll_timeout(now, &host.allowance);
+                    break assert!(next.is_none_or(|next| next > now || at == 0));
+                }
                 Some(Step::Knock(to)) => {
                     host.knocks += 1;
-                    self.send(at, to, What::Knock, now);
+                    let [nonce, echo] = meeting.nonces(to);
+                    let end = host.ends.entry(to.to).or_default();
+                    if nonce != 0 {
+                        end.nonces.insert(nonce);
+                    }
+                    if end.returned.is_none_or(|at| now.since(at) >= 30_000 * MS) {
+                        end.unproved += KNOCK_BYTES as u64;
+                    }
+                    self.send(at, to, What::Knock(Knock { made_ms: 0, nonce, echo }), now);
                 }
                 Some(Step::Dial(to)) => {
+                    let returned = host.ends.get(&to.to).and_then(|end| end.returned);
+                    assert!(returned.is_some_and(|at| now.since(at) < 2_500 * MS), "dialled at a guess: {to:?}");
                     assert!(at == 0 && host.dialling.is_none(), "who waits dials, or one dials twice");
                     self.connections += 1;
                     host.dialling = Some((self.connections, to, now, now + 300 * MS));
@@ -496,6 +533,8 @@ struct Outcome {
     six: bool,
     over_six: bool,
     from_another_port: bool,
+    /// Time from which both know of each other to the connection; none: there was one before, or there is none.
+    took: Option<Duration>,
 }
 
 /// Runs one seed. `one_port`: no machine opens another port; then nothing is expected.
@@ -562,6 +601,7 @@ fn run(seed: u64, one_port: bool) -> Outcome {
         other_port: None,
         starts: if side == first { origin } else { origin + late },
         meeting: None,
+        allowance: Allowance::default(),
         rounds: Rounds::default(),
         told: Vec::new(),
         note: Vec::new(),
@@ -571,6 +611,7 @@ fn run(seed: u64, one_port: bool) -> Outcome {
         alive_at: origin,
         refresh_at: origin,
         knocks: 0,
+        ends: BTreeMap::new(),
         has_relay: has_relay[side],
         place: None,
         opens: opens[side],
@@ -622,6 +663,7 @@ fn run(seed: u64, one_port: bool) -> Outcome {
         six: over_v6 && loss == 0.0 && (in_one || filters[first] == Filtering::Open),
         over_six: false,
         from_another_port: false,
+        took: None,
     };
     while now < end {
         world.step(now);
@@ -638,6 +680,7 @@ fn run(seed: u64, one_port: bool) -> Outcome {
         }
         if world.connected() && found.is_none() {
             found = Some(now);
+            outcome.took = (now >= first_knows).then(|| now.since(first_knows));
             let routes = [0, 1].map(|at| world.hosts[at].connection.unwrap().1);
             outcome.over_six = routes[0].to.is_ipv6() && !routes[0].is_relayed();
             outcome.from_another_port = routes.iter().any(|route| route.via == Via::OtherPort);
@@ -677,6 +720,15 @@ fn run(seed: u64, one_port: bool) -> Outcome {
     let seconds = now.since(origin).as_secs() + 1;
     for host in &world.hosts {
         assert!(host.knocks < (10 * PATHS_MAX as u64 + 250) * seconds, "{} knocks in {seconds} s", host.knocks);
+        let span = Duration::from_secs(seconds);
+        let all: u64 = host.ends.values().map(|end| end.unproved).sum();
+        let most: u64 = Origin::ALL.iter().map(|origin| origin.budget().within(span)).sum();
+        assert!(all <= most, "{all} bytes in {span:?} to addresses that have not answered");
+        for (address, end) in &host.ends {
+            let told: u64 =
+                Origin::ALL.iter().filter_map(|origin| origin.of_each()).map(|each| each.within(span)).sum();
+            assert!(end.unproved <= told + TIMES * end.came, "{} bytes to {address}", end.unproved);
+        }
     }
     outcome
 }
@@ -687,6 +739,10 @@ fn machines_find_each_other_wherever_there_is_a_path() {
     let (from, to) = seeds.split_once("..").unwrap();
     let outcomes: Vec<_> =
         (from.parse::<u64>().unwrap()..to.parse().unwrap()).map(|seed| (seed, run(seed, false))).collect();
+    let mut took: Vec<_> = outcomes.iter().filter_map(|(_, outcome)| outcome.took).collect();
+    took.sort_unstable();
+    let part = |hundredths: usize| took.get(took.len() * hundredths / 100).copied().unwrap_or_default();
+    println!("{} met after both knew: half within {:?}, nine of ten within {:?}", took.len(), part(50), part(90));
     let count = |is: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|(_, outcome)| is(outcome)).count();
     let (six, over_six) = (count(&|outcome| outcome.six), count(&|outcome| outcome.six && outcome.over_six));
     assert!(10 * over_six >= 9 * six, "of {six} pairs with IPv6 {over_six} use it");

@@ -2,15 +2,17 @@
 //!
 //! Held for each: an end that has sent on a dead way for two seconds, while another that it knows has worked all that time,
 //! is on one that works; a direct way that has worked long enough is in use, whatever was before; a way that comes and goes
-//! is not followed each time; what is remembered is bounded.
+//! is not followed each time; what is remembered is bounded. All the time somebody answers, in the name of an address that both
+//! were told and that never answers, with all that goes over the ways that there are: no packet of the call is sent there, nothing
+//! long, and no more than the allowance.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use common::netsim::Random;
-use common::reach::{Act, Candidate, Kind, Route, Steering};
+use common::reach::{Act, Allowance, Candidate, Kind, Origin, Route, SEALED_BYTES, Steering};
 use common::units::Timestamp;
 
 /// Time between two looks at everything, milliseconds.
@@ -22,6 +24,10 @@ const LEFT: Duration = Duration::from_millis(2_000);
 const KNOWN: Duration = Duration::from_millis(7_000);
 /// Time within which a better way that works is in use, if it has not died before.
 const FOUND: Duration = Duration::from_millis(10_000);
+
+/// An address that both ends are told, at which nobody answers, and a question's bytes.
+const VICTIM: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 66)), 53);
+const QUESTION_BYTES: u64 = SEALED_BYTES as u64 + 18;
 
 fn at(ms: u64) -> Timestamp {
     Timestamp::from_us(1_000_000 + 1_000 * ms)
@@ -55,7 +61,9 @@ impl Line {
 
 #[derive(Clone, Copy)]
 enum Message {
-    Question(u64),
+    /// Its number and nonce.
+    Question(u64, u64),
+    /// The nonce that it returns.
     Answer(u64),
 }
 
@@ -63,6 +71,11 @@ struct World {
     random: Random,
     lines: Vec<Line>,
     ends: [Steering; 2],
+    allowances: [Allowance; 2],
+    /// The ways on which an answer has come to each end, and that on which the call began.
+    proved: [Vec<Route>; 2],
+    /// Bytes to the address at which nobody answers.
+    to_victim: [u64; 2],
     moves: [Vec<u64>; 2],
     /// Arrival, line, receiver.
     under_way: Vec<(Timestamp, usize, usize, Message)>,
@@ -85,30 +98,45 @@ impl World {
         for (_, line, end, message) in due {
             let route = self.lines[line].route_of(end);
             match message {
-                Message::Question(number) => {
-                    if self.ends[end].on_question(route, number, at(ms)) {
-                        self.send(line, end, Message::Answer(number), ms);
+                Message::Question(number, nonce) => {
+                    let allowance = &mut self.allowances[end];
+                    if self.ends[end].on_question(route, number, QUESTION_BYTES as usize, allowance, at(ms)) {
+                        self.send(line, end, Message::Answer(nonce), ms);
+                    }
+                    // Whoever hears it answers in another's name, too.
+                    for guess in [nonce, number, number + 1] {
+                        assert!(!self.ends[1 - end].on_answer(VICTIM.into(), guess, at(ms)));
                     }
                 }
-                Message::Answer(number) => {
-                    let _ = self.ends[end].on_answer(route, number, at(ms));
+                Message::Answer(nonce) => {
+                    if self.ends[end].on_answer(route, nonce, at(ms)) {
+                        self.proved[end].push(route);
+                    }
                 }
             }
         }
         for end in [0, 1] {
-            while let Some(act) = self.ends[end].poll(at(ms)) {
+            while let Some(act) = self.ends[end].poll(at(ms), self.random.bits(), &mut self.allowances[end]) {
                 match act {
-                    Act::Take(_) => self.moves[end].push(ms),
-                    Act::Ask { route, number, .. } => {
+                    Act::Take(route) => {
+                        assert!(self.proved[end].contains(&route), "video goes to {route:?}, which has not answered");
+                        self.moves[end].push(ms);
+                    }
+                    Act::Ask { route, number, nonce, is_full } => {
                         self.questions += 1;
+                        assert!(!is_full || self.proved[end].contains(&route), "something long goes to {route:?}");
+                        self.to_victim[end] += if route.to == VICTIM { QUESTION_BYTES } else { 0 };
                         if let Some(line) = self.lines.iter().position(|line| line.route_of(end) == route) {
-                            self.send(line, end, Message::Question(number), ms);
+                            self.send(line, end, Message::Question(number, nonce), ms);
                         }
                     }
                 }
             }
-            assert!(self.ends[end].poll_timeout(at(ms)).is_some_and(|next| next > at(ms)));
+            let next = self.ends[end].poll_timeout(at(ms), &self.allowances[end]);
+            assert!(next.is_some_and(|next| next > at(ms)));
             assert!(self.ends[end].len() <= 36);
+            let most = Origin::Call.of_each().unwrap().within(Duration::from_millis(ms));
+            assert!((1..=most).contains(&self.to_victim[end]), "{} bytes of {most}", self.to_victim[end]);
         }
     }
 
@@ -132,7 +160,8 @@ fn world(seed: u64, lines: impl FnOnce(&mut Random) -> Vec<Line>) -> World {
     let lines = lines(&mut random);
     let told = |end: usize| -> Vec<Candidate> {
         let kind = |line: &Line| if line.is_relay { Kind::Relayed } else { Kind::Seen };
-        lines.iter().filter_map(|line| Candidate::new(kind(line), line.ends[1 - end])).collect()
+        let lines = lines.iter().map(|line| (kind(line), line.ends[1 - end]));
+        lines.chain([(Kind::Seen, VICTIM)]).filter_map(|(kind, to)| Candidate::new(kind, to)).collect()
     };
     let begin = |end: usize| {
         let kind = if lines[0].is_relay { Kind::Relayed } else { Kind::Seen };
@@ -141,7 +170,17 @@ fn world(seed: u64, lines: impl FnOnce(&mut Random) -> Vec<Line>) -> World {
         steering
     };
     let ends = [begin(0), begin(1)];
-    World { random, lines, ends, moves: [Vec::new(), Vec::new()], under_way: Vec::new(), questions: 0 }
+    World {
+        random,
+        allowances: [Allowance::default(), Allowance::default()],
+        proved: [0, 1].map(|end| vec![lines[0].route_of(end)]),
+        to_victim: [0; 2],
+        lines,
+        ends,
+        moves: [Vec::new(), Vec::new()],
+        under_way: Vec::new(),
+        questions: 0,
+    }
 }
 
 fn seeds() -> std::ops::Range<u64> {

@@ -3,19 +3,26 @@
 use super::candidate::{Candidate, take};
 
 /// Longest question with all its addresses, bytes, without what makes it long on purpose.
-pub const PROBE_BYTES_MAX: usize = 1 + 8 + 1 + super::candidate::ADDRESSES_MAX * 19;
+pub const PROBE_BYTES_MAX: usize = 1 + 8 + 8 + 1 + super::candidate::ADDRESSES_MAX * 19;
+/// Bytes of a sealed probe beyond its own: its kind, a nonce of the seal, a tag.
+pub const SEALED_BYTES: usize = 1 + 12 + 16;
+/// Bytes of a sealed question that tells no addresses and is not made long, and of a sealed answer.
+pub(super) const QUESTION_BYTES: usize = SEALED_BYTES + 1 + 8 + 8 + 1;
+pub(super) const ANSWER_BYTES: usize = SEALED_BYTES + 1 + 8;
 
 /// A question or an answer, as sealed for the call's other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// Asks for an answer on the same way.
     Question {
-        /// Number that the answer bears.
+        /// Number of the question, higher than all before.
         number: u64,
+        /// Random bits that the answer returns: who has not heard the question cannot answer it.
+        nonce: u64,
         /// All addresses at which the one who asks may be; none: as told before.
         candidates: Vec<Candidate>,
     },
-    /// Answers the question of that number.
+    /// Answers the question with that nonce.
     Answer(u64),
 }
 
@@ -27,15 +34,16 @@ impl Probe {
     pub fn encode(&self, length: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(length.max(PROBE_BYTES_MAX));
         match self {
-            Self::Question { number, candidates } => {
+            Self::Question { number, nonce, candidates } => {
                 bytes.push(QUESTION);
                 bytes.extend(number.to_be_bytes());
+                bytes.extend(nonce.to_be_bytes());
                 Candidate::encode_all(candidates, &mut bytes);
                 bytes.resize(bytes.len().max(length), 0);
             }
-            Self::Answer(number) => {
+            Self::Answer(nonce) => {
                 bytes.push(ANSWER);
-                bytes.extend(number.to_be_bytes());
+                bytes.extend(nonce.to_be_bytes());
             }
         }
         bytes
@@ -44,10 +52,14 @@ impl Probe {
     /// Returns the probe with these bytes; none if there is none.
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let kind = take::<1>(&mut bytes)?[0];
-        let number = u64::from_be_bytes(take(&mut bytes)?);
+        let first = u64::from_be_bytes(take(&mut bytes)?);
         match kind {
-            QUESTION => Candidate::decode_all(&mut bytes).map(|candidates| Self::Question { number, candidates }),
-            ANSWER if bytes.is_empty() => Some(Self::Answer(number)),
+            QUESTION => {
+                let (number, nonce) = (first, u64::from_be_bytes(take(&mut bytes)?));
+                let candidates = Candidate::decode_all(&mut bytes)?;
+                Some(Self::Question { number, nonce, candidates })
+            }
+            ANSWER if bytes.is_empty() => Some(Self::Answer(first)),
             _ => None,
         }
     }
@@ -65,7 +77,7 @@ mod tests {
         let candidates = ["[2001:db8::1]:4820", "203.0.113.5:1"].map(|text| text.parse().unwrap());
         let candidates: Vec<_> =
             candidates.into_iter().map(|address| Candidate::new(Kind::Seen, address).unwrap()).collect();
-        let question = Probe::Question { number: 7, candidates };
+        let question = Probe::Question { number: 7, nonce: u64::MAX - 7, candidates };
         for length in [0, 1_400] {
             let bytes = question.encode(length);
             assert!(bytes.len() == length || length == 0 && bytes.len() <= PROBE_BYTES_MAX);

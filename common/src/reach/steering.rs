@@ -1,7 +1,9 @@
 //! Decisions which way the packets of a call take, of all on which its two ends reach each other.
 //!
 //! A call begins on the first way that works, often one through a relay. While it lasts, each end asks the other on every
-//! way that it knows; an answer that comes back on the same way shows that the way works in both directions.
+//! way that it knows. A question bears a nonce; the answer that returns it on the same way shows that the way works in both
+//! directions, and that the other end is there: who has not heard the question cannot answer it. What goes to where nobody
+//! has answered is short and counts in the [`Allowance`], and no packet of the call goes there.
 //!
 //! - **Better.** A way through fewer relays takes over once it has answered [`PROVED`] questions in a row, each as long as
 //!   the call's longest packet, and is not slower. Ways through equally many differ little: none is left for another.
@@ -15,11 +17,15 @@
 //! the time.
 
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use super::allowance::{Allowance, Origin};
 use super::candidate::{ADDRESSES_MAX, Candidate, Kind, usable};
 use super::meeting::{Route, Via};
+use super::probe::{ANSWER_BYTES, QUESTION_BYTES};
+use super::scope::Scope;
+use super::tellings::Tellings;
 use crate::units::Timestamp;
 
 /// Answers in a row that prove a better way.
@@ -47,6 +53,10 @@ const ASK_MIN: Duration = Duration::from_millis(20);
 const KEEN: Duration = Duration::from_secs(5);
 /// Time for which an answer shows that a way works.
 const ALIVE: Duration = Duration::from_secs(5);
+/// Time for which it shows that the other end is there, so that what goes there needs no allowance.
+const PROOF: Duration = Duration::from_secs(30);
+/// Time after the last question from there for which a way is remembered that nobody has told.
+const LEARNED: Duration = Duration::from_secs(30);
 /// Questions that wait for an answer.
 const OPEN_MAX: usize = 64;
 /// Long questions that a better way gets before it is shunned, if they do not prove it.
@@ -65,6 +75,8 @@ pub enum Act {
         route: Route,
         /// Number of the question, higher than all before.
         number: u64,
+        /// What the answer returns.
+        nonce: u64,
         /// True if it must be as long as the longest packet of the call.
         is_full: bool,
     },
@@ -85,6 +97,9 @@ pub struct Steering {
     number: u64,
     heard: Heard,
     keen_until: Timestamp,
+    told: Tellings,
+    /// Addresses that this machine's own user has given.
+    given: Vec<SocketAddr>,
 }
 
 /// The newest of the other end's questions: its number, and a bit for each of those up to it, the newest lowest (as in
@@ -114,7 +129,7 @@ impl Heard {
 /// A question that waits for its answer.
 #[derive(Clone, Copy, Debug)]
 struct Question {
-    number: u64,
+    nonce: u64,
     at: Timestamp,
     is_full: bool,
 }
@@ -125,15 +140,17 @@ struct Way {
     kind: Kind,
     /// Relays that packets pass.
     relays: u8,
-    /// True if nobody has told it.
-    learned: bool,
+    /// Time of the last question from there, if nobody has told it.
+    learned: Option<Timestamp>,
+    /// Time of the last answer; of the way on which the call began that of its handshake.
+    proved: Option<Timestamp>,
     asked: Option<Timestamp>,
     /// Asked since the newest question that was answered, oldest first.
     open: VecDeque<Question>,
     /// Time of the last answer, and of its question.
     answered: Option<(Timestamp, Timestamp)>,
     /// Full questions in a row that were answered, and all that were asked since the way was shunned.
-    proved: u32,
+    passed: u32,
     tries: u32,
     round_trips: VecDeque<Duration>,
     taken: Timestamp,
@@ -142,22 +159,32 @@ struct Way {
 }
 
 impl Way {
-    fn new(route: Route, kind: Kind, relays: u8, learned: bool) -> Self {
+    fn new(route: Route, kind: Kind, relays: u8, learned: Option<Timestamp>) -> Self {
         Self {
             route,
             kind,
             relays,
             learned,
+            proved: None,
             asked: None,
             open: VecDeque::new(),
             answered: None,
-            proved: 0,
+            passed: 0,
             tries: 0,
             round_trips: VecDeque::with_capacity(ROUND_TRIPS),
             taken: Timestamp::default(),
             shun: Duration::ZERO,
             shunned_until: Timestamp::default(),
         }
+    }
+
+    /// Returns true if the other end was there not long ago.
+    fn is_proved(&self, now: Timestamp) -> bool {
+        self.proved.is_some_and(|at| now.since(at) < PROOF)
+    }
+
+    fn origin(&self) -> Origin {
+        if self.learned.is_some() { Origin::Packet } else { Origin::Call }
     }
 
     fn is_alive(&self, now: Timestamp) -> bool {
@@ -185,7 +212,7 @@ impl Way {
     fn shun(&mut self, now: Timestamp) {
         self.shun = (2 * self.shun).clamp(SHUN, SHUN_MAX);
         self.shunned_until = now + self.shun;
-        (self.proved, self.tries) = (0, 0);
+        (self.passed, self.tries) = (0, 0);
     }
 
     /// Order of preference among ways that work.
@@ -195,10 +222,10 @@ impl Way {
 }
 
 impl Steering {
-    /// Begins with a call on the way `base`, which is of that kind.
+    /// Begins with a call on the way `base`, which is of that kind and on which the handshake has come about.
     pub fn new(base: Route, kind: Kind, now: Timestamp) -> Self {
-        let mut way = Way::new(base, kind, relays(base, kind), false);
-        way.taken = now;
+        let mut way = Way::new(base, kind, relays(base, kind), None);
+        (way.taken, way.proved) = (now, Some(now));
         let mut steering = Self {
             base,
             used: base,
@@ -208,19 +235,14 @@ impl Steering {
             number: 0,
             heard: Heard::default(),
             keen_until: now + KEEN,
+            told: Tellings::default(),
+            given: Vec::new(),
         };
         if base.is_relayed() {
             // Where the relay sends to, packets may get without it.
             steering.insert(Route::from(base.to), if kind == Kind::Relayed { Kind::Learned } else { kind });
         }
         steering
-    }
-
-    /// Begins anew with the same call on the way `base`. Numbers go on, so that questions stay new to the other end.
-    pub fn restart(&mut self, base: Route, kind: Kind, now: Timestamp) {
-        let Self { relay, has_other_port, number, heard, .. } = *self;
-        *self = Self { number, heard, has_other_port, ..Self::new(base, kind, now) };
-        self.set_relay(relay);
     }
 
     /// Returns the way in use.
@@ -233,6 +255,12 @@ impl Steering {
         self.ways.iter().find(|way| way.route == route).map(|way| way.kind)
     }
 
+    /// Returns true if the other end has shown not long ago that it is at the end of this way: by an answer, or by the call's
+    /// handshake.
+    pub fn is_proved(&self, route: Route, now: Timestamp) -> bool {
+        self.ways.iter().any(|way| way.route == route && way.is_proved(now))
+    }
+
     /// Returns how many ways are remembered.
     pub fn len(&self) -> usize {
         self.ways.len()
@@ -243,17 +271,31 @@ impl Steering {
         self.ways.is_empty()
     }
 
-    /// Takes all addresses at which the other end may be: those told before that are not among them are forgotten, unless
-    /// they work.
+    /// Sets the addresses of the other end that this machine's own user has given.
+    pub fn set_given(&mut self, addresses: Vec<SocketAddr>) {
+        self.given = addresses;
+    }
+
+    /// Takes all addresses at which the other end may be, soon: those told before that are not among them are forgotten, unless
+    /// they work. Those that mean something in this machine or house are left out, unless the other end is proved to be there, or
+    /// this machine's own user has given them.
     pub fn set_told(&mut self, candidates: &[Candidate], now: Timestamp) {
-        let candidates = &candidates[..candidates.len().min(2 * ADDRESSES_MAX)];
+        self.told.tell(&candidates[..candidates.len().min(2 * ADDRESSES_MAX)]);
+        self.take_told(now);
+    }
+
+    fn take_told(&mut self, now: Timestamp) {
+        let Some(mut candidates) = self.told.take(now) else { return };
+        let direct = self.ways.iter().filter(|way| way.is_proved(now) && way.relays == 0);
+        let near = direct.map(|way| Scope::of(way.route.to.ip())).min().unwrap_or(Scope::World);
+        candidates.retain(|Candidate { address, .. }| Scope::of(address.ip()) >= near || self.given.contains(address));
         let (base, used, relay) = (self.base, self.used, self.relay);
         self.ways.retain(|way| {
             let is_told = candidates.iter().any(|candidate| candidate.address == way.route.to);
-            is_told || way.learned || way.is_alive(now) || [base, used, base.to.into()].contains(&way.route)
+            is_told || way.learned.is_some() || way.is_alive(now) || [base, used, base.to.into()].contains(&way.route)
         });
         let before = self.ways.len();
-        for candidate in candidates {
+        for candidate in &candidates {
             self.insert(candidate.address.into(), candidate.kind);
         }
         self.insert_from_other_port();
@@ -296,7 +338,7 @@ impl Steering {
         }
         for at in 0..self.ways.len() {
             let Way { route, kind, learned, .. } = self.ways[at];
-            if route.via == Via::Port && !learned {
+            if route.via == Via::Port && learned.is_none() {
                 self.insert(Route { to: route.to, via: Via::OtherPort }, kind);
             }
         }
@@ -311,7 +353,7 @@ impl Steering {
             Some(way) => {
                 (way.kind, way.relays) = (if relays > 0 { kind } else { way.kind.min(kind) }, way.relays.max(relays))
             }
-            None if has_room => self.ways.push(Way::new(route, kind, relays, false)),
+            None if has_room => self.ways.push(Way::new(route, kind, relays, None)),
             None => {}
         }
     }
@@ -321,47 +363,75 @@ impl Steering {
         for at in 0..self.ways.len() {
             let Way { route, kind, relays, learned, .. } = self.ways[at];
             let is_in_house = Candidate { kind, address: route.to }.is_in_house();
-            let is_there = route.via == Via::Port && !learned && !is_in_house && route.to.is_ipv4() == relay.is_ipv4();
+            let is_there =
+                route.via == Via::Port && learned.is_none() && !is_in_house && route.to.is_ipv4() == relay.is_ipv4();
             let twin = Route { to: route.to, via: Via::Relay };
             if is_there && self.ways.iter().all(|way| way.route != twin) && self.ways.len() < WAYS_MAX {
-                self.ways.push(Way::new(twin, Kind::Relayed, relays + 1, false));
+                self.ways.push(Way::new(twin, Kind::Relayed, relays + 1, None));
             }
         }
     }
 
-    /// Takes a question of the other end that came that way; true if it is to be answered there. One that was heard before may
-    /// have been sent again by somebody else, from elsewhere, and shows nothing.
-    pub fn on_question(&mut self, from: Route, number: u64, now: Timestamp) -> bool {
-        if !self.heard.is_new(number) {
+    /// Takes a question of the other end that came that way, in a datagram of `bytes`; true if it is to be answered there. One that
+    /// was heard before may have been sent again by somebody else, from elsewhere, and shows nothing.
+    pub fn on_question(
+        &mut self,
+        from: Route,
+        number: u64,
+        bytes: usize,
+        allowance: &mut Allowance,
+        now: Timestamp,
+    ) -> bool {
+        if !usable(from.to) || !self.heard.is_new(number) {
             return false;
         }
+        allowance.on_heard(from.to, bytes, now);
+        if self.ways.iter().all(|way| way.route != from) {
+            self.learn(from, now);
+        }
+        let mut is_proved = false;
         if let Some(way) = self.ways.iter_mut().find(|way| way.route == from) {
             // The way to there may be open for the first time.
             if !way.is_alive(now) {
                 way.asked = way.asked.filter(|asked| now.since(*asked) < ASK_MIN);
             }
-        } else if usable(from.to) {
-            let learned = self.ways.iter().filter(|way| way.learned && way.route != self.used);
-            let oldest = learned.clone().min_by_key(|way| way.answered).map(|way| way.route);
-            if learned.count() >= LEARNED_MAX {
-                self.ways.retain(|way| Some(way.route) != oldest);
-            }
-            let relays = u8::from(from.is_relayed()) + u8::from(self.relay == Some(from.to.ip()));
-            let kind = if relays > 0 { Kind::Relayed } else { Kind::Learned };
-            self.ways.push(Way::new(from, kind, relays, true));
+            way.learned = way.learned.map(|_| now);
+            is_proved = way.is_proved(now);
         }
-        true
+        is_proved || allowance.take(Origin::Packet, from.to, ANSWER_BYTES, now)
     }
 
-    /// Takes the answer to a question, which came that way; true if the way is proved to reach the other end.
-    pub fn on_answer(&mut self, from: Route, number: u64, now: Timestamp) -> bool {
+    /// Remembers a way that nobody has told.
+    fn learn(&mut self, from: Route, now: Timestamp) {
+        let learned = self.ways.iter().filter(|way| way.learned.is_some() && way.route != self.used);
+        let oldest = learned.clone().min_by_key(|way| way.answered).map(|way| way.route);
+        if learned.count() >= LEARNED_MAX {
+            self.ways.retain(|way| Some(way.route) != oldest);
+        }
+        let relays = u8::from(from.is_relayed()) + u8::from(self.relay == Some(from.to.ip()));
+        let kind = if relays > 0 { Kind::Relayed } else { Kind::Learned };
+        self.ways.push(Way::new(from, kind, relays, Some(now)));
+    }
+
+    /// Forgets ways that nobody has told and from which nothing comes any more.
+    fn forget_learned(&mut self, now: Timestamp) {
+        let used = self.used;
+        self.ways.retain(|way| {
+            let lapses = way.learned.is_some_and(|heard| now.since(heard) >= LEARNED);
+            !lapses || way.is_proved(now) || way.route == used
+        });
+    }
+
+    /// Takes an answer that returns `nonce` and came that way; true if the way is proved to reach the other end.
+    pub fn on_answer(&mut self, from: Route, nonce: u64, now: Timestamp) -> bool {
         let Some(way) = self.ways.iter_mut().find(|way| way.route == from) else { return false };
-        let Some(at) = way.open.iter().position(|question| question.number == number) else { return false };
+        let Some(at) = way.open.iter().position(|question| question.nonce == nonce) else { return false };
         // Those asked before are lost, or have been overtaken.
         let question = way.open.drain(..=at).next_back();
         let Some(question) = question else { return false };
-        way.proved = match (question.is_full, at) {
-            (true, 0) => way.proved + 1,
+        way.proved = Some(now);
+        way.passed = match (question.is_full, at) {
+            (true, 0) => way.passed + 1,
             (true, _) => 1,
             (false, _) => 0,
         };
@@ -371,18 +441,28 @@ impl Steering {
         true
     }
 
-    /// Returns the next thing to do now; call it until there is none.
-    pub fn poll(&mut self, now: Timestamp) -> Option<Act> {
+    /// Returns the next thing to do now; call it until there is none. `nonce` is any number, a new one for each call, that nobody
+    /// can guess.
+    pub fn poll(&mut self, now: Timestamp, nonce: u64, allowance: &mut Allowance) -> Option<Act> {
+        self.take_told(now);
+        self.forget_learned(now);
         if let Some(route) = self.to_take(now) {
             self.take(route, now);
             return Some(Act::Take(route));
         }
-        let at = self.ways.iter().position(|way| self.due(way, now) <= now)?;
-        self.number += 1;
-        let number = self.number;
+        // The one that waits longest comes first: so that none starves where the allowance is short.
+        let due =
+            |way: &&Way| self.wanted(way, now) <= now && self.due(way, allowance, now).is_some_and(|due| due <= now);
+        let route = self.ways.iter().filter(due).min_by_key(|way| way.asked)?.route;
+        let at = self.ways.iter().position(|way| way.route == route)?;
         // Nothing long is sent to where nobody has answered, nor again where it did not get through.
         let is_full = self.is_to_be_proved(&self.ways[at], now);
         let way = &mut self.ways[at];
+        if !way.is_proved(now) && !allowance.take(way.origin(), route.to, QUESTION_BYTES, now) {
+            return None;
+        }
+        self.number += 1;
+        let number = self.number;
         way.tries += u32::from(is_full);
         if way.tries > TRIES_MAX {
             way.shun(now);
@@ -391,16 +471,16 @@ impl Steering {
         if way.open.len() >= OPEN_MAX {
             way.open.pop_front();
         }
-        way.open.push_back(Question { number, at: now, is_full });
-        Some(Act::Ask { route: way.route, number, is_full })
+        way.open.push_back(Question { nonce, at: now, is_full });
+        Some(Act::Ask { route, number, nonce, is_full })
     }
 
     /// Returns the time to call [`Steering::poll`] again.
-    pub fn poll_timeout(&self, now: Timestamp) -> Option<Timestamp> {
-        let due = self.ways.iter().map(|way| self.due(way, now)).min();
+    pub fn poll_timeout(&self, now: Timestamp, allowance: &Allowance) -> Option<Timestamp> {
+        let due = self.ways.iter().filter_map(|way| self.due(way, allowance, now)).min();
         let doubt = self.way_in_use().and_then(Way::overdue_at).filter(|at| *at > now);
         let shun = self.ways.iter().map(|way| way.shunned_until).filter(|until| *until > now).min();
-        [due, doubt, shun].into_iter().flatten().min()
+        [due, doubt, shun, self.told.due()].into_iter().flatten().min()
     }
 
     fn way_in_use(&self) -> Option<&Way> {
@@ -412,8 +492,18 @@ impl Steering {
         self.way_in_use().and_then(Way::overdue_at).is_some_and(|at| at <= now)
     }
 
-    /// Returns the time of the next question on a way.
-    fn due(&self, way: &Way, now: Timestamp) -> Timestamp {
+    /// Returns the time of the next question on a way; none: there is none before something comes from there.
+    fn due(&self, way: &Way, allowance: &Allowance, now: Timestamp) -> Option<Timestamp> {
+        let wanted = self.wanted(way, now);
+        if way.is_proved(now) {
+            return Some(wanted);
+        }
+        let opens = allowance.opens_at(way.origin(), way.route.to, QUESTION_BYTES, now)?;
+        Some(wanted.max(opens))
+    }
+
+    /// Returns the time at which the next question on a way is wanted.
+    fn wanted(&self, way: &Way, now: Timestamp) -> Timestamp {
         let Some(asked) = way.asked else { return now };
         let has_other = || self.ways.iter().any(|other| other.route != way.route && other.is_alive(now));
         let is_used = way.route == self.used;
@@ -422,7 +512,7 @@ impl Steering {
             ASK_DOUBT
         } else if is_in_doubt {
             ASK_KEEN
-        } else if is_used && has_other() || way.proved < PROVED && self.is_to_be_proved(way, now) {
+        } else if is_used && has_other() || way.passed < PROVED && self.is_to_be_proved(way, now) {
             ASK
         } else if now < self.keen_until && way.answered.is_none() {
             ASK_KEEN
@@ -453,7 +543,7 @@ impl Steering {
                 (Some(other), Some(used)) => other > used + SLOWER_MAX,
                 _ => false,
             };
-            let is_proved = self.is_better(way) && way.proved >= PROVED && way.is_alive(now);
+            let is_proved = self.is_better(way) && way.passed >= PROVED && way.is_alive(now);
             let lives_on = |lost: &Question| way.answered.is_some_and(|(_, asked)| asked > lost.at);
             is_proved && !is_slower && way.shunned_until <= now || first_lost.is_some_and(lives_on)
         };
@@ -489,6 +579,7 @@ fn relays(route: Route, kind: Kind) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netsim::Random;
 
     fn at(ms: u64) -> Timestamp {
         Timestamp::from_us(1_000_000 + 1_000 * ms)
@@ -505,6 +596,8 @@ mod tests {
     /// An end whose questions are answered after a round trip, on the ways that work then.
     struct End {
         steering: Steering,
+        allowance: Allowance,
+        random: Random,
         answers: Vec<(u64, Route, u64)>,
         asked: Vec<(u64, Route, bool)>,
         taken: Vec<(u64, Route)>,
@@ -513,7 +606,22 @@ mod tests {
     impl End {
         fn new(base: Route, kind: Kind) -> Self {
             let steering = Steering::new(base, kind, at(0));
-            Self { steering, answers: Vec::new(), asked: Vec::new(), taken: Vec::new() }
+            Self {
+                steering,
+                allowance: Allowance::default(),
+                random: Random::new(1),
+                answers: Vec::new(),
+                asked: Vec::new(),
+                taken: Vec::new(),
+            }
+        }
+
+        fn poll(&mut self, now: Timestamp) -> Option<Act> {
+            self.steering.poll(now, self.random.bits(), &mut self.allowance)
+        }
+
+        fn on_question(&mut self, from: Route, number: u64, now: Timestamp) -> bool {
+            self.steering.on_question(from, number, QUESTION_BYTES, &mut self.allowance, now)
         }
 
         /// Lives from one time to another; `works`: the round trip of ways, milliseconds.
@@ -521,21 +629,21 @@ mod tests {
             for ms in from..end {
                 let (due, later) = self.answers.drain(..).partition(|(at, ..)| *at <= ms);
                 self.answers = later;
-                for (_, route, number) in due {
-                    let _ = self.steering.on_answer(route, number, at(ms));
+                for (_, route, nonce) in due {
+                    let _ = self.steering.on_answer(route, nonce, at(ms));
                 }
-                while let Some(act) = self.steering.poll(at(ms)) {
+                while let Some(act) = self.poll(at(ms)) {
                     match act {
                         Act::Take(route) => self.taken.push((ms, route)),
-                        Act::Ask { route, number, is_full } => {
+                        Act::Ask { route, nonce, is_full, .. } => {
                             self.asked.push((ms, route, is_full));
                             if let Some(round_trip) = works(route, is_full) {
-                                self.answers.push((ms + round_trip, route, number));
+                                self.answers.push((ms + round_trip, route, nonce));
                             }
                         }
                     }
                 }
-                assert!(self.steering.poll_timeout(at(ms)).is_some_and(|next| next > at(ms)));
+                assert!(self.steering.poll_timeout(at(ms), &self.allowance).is_some_and(|next| next > at(ms)));
             }
         }
     }
@@ -632,17 +740,16 @@ mod tests {
         let (mut end, relay, home) = relayed();
         end.live(0, 30_000, |way, _| (way == relay).then_some(20));
         let before = end.asked.len();
-        assert!(end.steering.on_question(home, 1, at(30_000)));
+        assert!(end.on_question(home, 1, at(30_000)));
         end.live(30_000, 30_001, |_, _| Some(20));
         assert!(end.asked[before..].iter().any(|(_, way, _)| *way == home));
         // From where nobody was told to be; once, not again when somebody repeats it.
         let [new, replayed] = ["203.0.113.9:5", "203.0.113.66:5"].map(|text| route(text, false));
-        assert!(end.steering.on_question(new, 2, at(30_100)));
-        assert!(!end.steering.on_question(replayed, 2, at(30_200)), "not to be answered");
+        assert!(end.on_question(new, 2, at(30_100)));
+        assert!(!end.on_question(replayed, 2, at(30_200)), "not to be answered");
         assert_eq!((end.steering.kind_of(new), end.steering.kind_of(replayed)), (Some(Kind::Learned), None));
         for port in 1..1_000_u16 {
-            let _ =
-                end.steering.on_question(route(&format!("203.0.113.9:{port}"), false), u64::from(port) + 2, at(31_000));
+            let _ = end.on_question(route(&format!("203.0.113.9:{port}"), false), u64::from(port) + 2, at(31_000));
         }
         let many: Vec<_> = (1..100).map(|n| candidate(Kind::Seen, &format!("203.0.113.{n}:1"))).collect();
         end.steering.set_told(&many, at(32_000));
@@ -652,26 +759,97 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_goes_on_elsewhere_is_still_heard_by_the_other_end() {
+    fn who_answers_for_a_way_on_which_it_heard_nothing_moves_nothing() {
         let (mut end, relay, home) = relayed();
-        let mut other = Steering::new(home, Kind::Seen, at(0));
-        let mut hear = |end: &mut End, ms: u64| {
-            while let Some(act) = end.steering.poll(at(ms)) {
-                let Act::Ask { route, number, .. } = act else { continue };
-                assert!(other.on_question(route, number, at(ms)), "question {number}");
+        // It sees the numbers and the nonces of its own way, and answers with them for the other one, whose source it forges.
+        let mut seen = Vec::new();
+        for ms in 0..120_000 {
+            while let Some(act) = end.poll(at(ms)) {
+                match act {
+                    Act::Take(route) => panic!("{route:?} at {ms} ms"),
+                    Act::Ask { route, number, nonce, is_full } if route == relay => {
+                        seen.extend([number, nonce]);
+                        // Then it is silent on its own way.
+                        let is_heard = ms < 60_000 && end.steering.on_answer(relay, nonce, at(ms));
+                        assert!(is_heard || ms >= 60_000);
+                        assert!(!is_full);
+                    }
+                    Act::Ask { is_full, .. } => assert!(!is_full, "nothing long to nobody"),
+                }
             }
-        };
-        hear(&mut end, 0);
-        end.steering.set_relay(Some("198.51.100.9".parse().unwrap()));
-        end.steering.restart(home, Kind::Learned, at(100));
-        assert_eq!((end.steering.used(), end.steering.kind_of(relay)), (home, None));
-        hear(&mut end, 100);
-        hear(&mut end, 3_000);
-        assert_eq!(
-            end.steering.kind_of(Route { via: Via::Relay, ..home }),
-            Some(Kind::Relayed),
-            "the relay is still there"
-        );
+            for &guess in seen.iter().rev().take(4) {
+                for guess in [guess.wrapping_sub(1), guess, guess.wrapping_add(1)] {
+                    assert!(!end.steering.on_answer(home, guess, at(ms)), "{guess} at {ms} ms");
+                }
+            }
+            assert!(!end.steering.is_proved(home, at(ms)));
+        }
+        assert_eq!((end.steering.used(), end.steering.is_proved(relay, at(120_000))), (relay, false));
+    }
+
+    #[test]
+    fn floods_of_told_addresses_get_no_more_than_the_allowance() {
+        let (mut end, relay, _) = relayed();
+        let (mut asked, mut answered) = (0, Vec::new());
+        for ms in 0..60_000_u64 {
+            // Nine a millisecond, each new.
+            let lies: Vec<_> = (0..8)
+                .map(|n| candidate(Kind::Seen, &format!("198.{}.{}.{}:9", 100 + n, ms / 250 % 250, 1 + ms % 250)))
+                .collect();
+            end.steering.set_told(&lies, at(ms));
+            while let Some(act) = end.poll(at(ms)) {
+                let Act::Ask { route, nonce, .. } = act else { panic!("{act:?}") };
+                if route == relay { answered.push(nonce) } else { asked += 1 }
+            }
+            for nonce in answered.drain(..) {
+                assert!(end.steering.on_answer(relay, nonce, at(ms)));
+            }
+        }
+        let most = Origin::Call.budget().within(Duration::from_secs(60)) / QUESTION_BYTES as u64;
+        assert!((60..=most).contains(&asked), "{asked} of {most}");
+    }
+
+    #[test]
+    fn addresses_in_this_house_are_taken_of_whoever_is_in_it() {
+        let told = ["127.0.0.1:9", "192.168.1.7:9", "169.254.1.1:9", "[fd00::7]:9", "203.0.113.6:9"];
+        let told = told.map(|text| candidate(Kind::Local, text));
+        for (base, kind, taken) in [
+            (HOME, Kind::Seen, [false, false, false, false, true]),
+            (RELAY, Kind::Relayed, [false, false, false, false, true]),
+            ("192.168.1.5:20000", Kind::Local, [false, true, true, true, true]),
+            ("127.0.0.1:20000", Kind::Local, [true; 5]),
+        ] {
+            let mut end = End::new(route(base, false), kind);
+            end.steering.set_told(&told, at(0));
+            assert_eq!(told.map(|one| end.steering.kind_of(one.address.into()).is_some()), taken, "{base}");
+        }
+        // At the other end of this machine's relay, whatever its address is; and then one that the user has given.
+        let mut end = End::new(route("192.168.1.5:20000", true), Kind::Relayed);
+        end.steering.set_given(vec![told[2].address]);
+        end.steering.set_told(&told, at(0));
+        let taken = [1, 2].map(|n: usize| end.steering.kind_of(told[n].address.into()).is_some());
+        assert_eq!(taken, [false, true]);
+    }
+
+    #[test]
+    fn a_forged_source_of_a_question_gets_three_times_what_came_and_is_forgotten() {
+        let (mut end, relay, _) = relayed();
+        let victim = route("203.0.113.66:53", false);
+        assert!(end.on_question(victim, 1, at(0)), "an answer");
+        let mut sent = ANSWER_BYTES;
+        for ms in 0..120_000 {
+            while let Some(act) = end.poll(at(ms)) {
+                match act {
+                    Act::Ask { route, nonce, .. } if route == relay => {
+                        assert!(end.steering.on_answer(relay, nonce, at(ms)));
+                    }
+                    Act::Ask { route, .. } => sent += if route == victim { QUESTION_BYTES } else { 0 },
+                    Act::Take(route) => panic!("{route:?}"),
+                }
+            }
+        }
+        assert!(sent <= 3 * QUESTION_BYTES && sent > ANSWER_BYTES, "{sent}");
+        assert_eq!(end.steering.kind_of(victim), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub const TICKET_LIFE_S: u64 = 600;
 pub const PROOF_BYTES: usize = 16;
 
 /// Version of the bytes.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Longest text that is looked at: more than any ticket has.
 const TEXT_BYTES_MAX: usize = 1024;
 

@@ -68,7 +68,8 @@ impl Meeting {
             QuicError::AddressInUse(_) => QuicError::MeetingPlaceInUse(meet.port, meet.peer.name.clone()),
             error => error,
         })?;
-        let knocks = KnockKey::of_peers(&options.own, &meet.peer.key, role);
+        let knocks = KnockKey::of_peers(identity, &meet.peer.key, role)
+            .ok_or_else(|| QuicError::Other(format!("{} has this machine's own key", meet.peer.name)))?;
         let asks = Asks { stun: &meet.stun, turn: &meet.turn, open_port: meet.open_port };
         let mut search = Search::new(beside, meet.port, knocks, seeks, &meet.candidates, asks);
         if let Some((server, seal)) = meet.mailbox.clone().zip(PairSeal::new(identity, &meet.peer.key)) {

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
 
-use common::reach::{Route, Via};
+use common::reach::{KNOCK_BYTES, Route, Via};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
@@ -38,8 +38,8 @@ use crate::wait;
 
 /// First byte of a knock: in a range that RFC 7983 leaves to nobody.
 pub(crate) const KNOCK: u8 = 0x0d;
-/// Bytes of a knock.
-pub(crate) const KNOCK_BYTES: usize = 25;
+/// Bytes of a knock of the protocol before this one.
+pub(crate) const OLD_KNOCK_BYTES: usize = 25;
 
 /// First byte of a probe, a question or an answer of a call's other end: likewise.
 pub(crate) const PROBE: u8 = 0x0f;
@@ -335,7 +335,7 @@ enum Sort {
 fn sort(datagram: &[u8], expected: impl FnOnce() -> bool) -> Sort {
     match datagram.first() {
         Some(0..=3) if datagram.len() <= STUN_BYTES_MAX && expected() => Sort::Aside,
-        Some(&KNOCK) if datagram.len() == KNOCK_BYTES => Sort::Aside,
+        Some(&KNOCK) if [KNOCK_BYTES, OLD_KNOCK_BYTES].contains(&datagram.len()) => Sort::Aside,
         Some(&PROBE) if (PROBE_BYTES_MIN..=PROBE_BYTES_MAX).contains(&datagram.len()) => Sort::Aside,
         // No handshake changes its way.
         Some(&MARK) if datagram.get(1).is_some_and(|first| (64..LONG_HEADER).contains(first)) => Sort::Marked,
@@ -609,6 +609,7 @@ mod tests {
     fn a_datagram_is_what_its_first_byte_and_its_source_tell() {
         let knock = [KNOCK; KNOCK_BYTES];
         assert_eq!(sort(&knock, || false), Sort::Aside);
+        assert_eq!(sort(&knock[..OLD_KNOCK_BYTES], || false), Sort::Aside, "of the protocol before this one");
         assert_eq!(sort(&knock[1..], || true), Sort::Junk, "of another length");
         for first in 0..=3 {
             assert_eq!(sort(&[first, 1], || true), Sort::Aside);

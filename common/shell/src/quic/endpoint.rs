@@ -149,14 +149,26 @@ impl Endpoint {
     /// Opens a socket at `address` that dials or, if `listens`, accepts. Must be called on a tokio runtime.
     pub(crate) fn bind(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
         let takes = if listens { Takes::Everything } else { Takes::Nothing };
-        Self::bind_beside(options, address, takes).map(|(endpoint, _)| endpoint)
+        Self::bind_as(options, address, takes, true).map(|(endpoint, _)| endpoint)
     }
 
-    /// Opens the same; also returns the part of the socket that is not QUIC's.
+    /// Opens the same; also returns the part of the socket that is not QUIC's. QUIC follows no peer to another address there: for
+    /// that there are the ways of a call, on which no packet of it goes before a way is proved.
     pub(crate) fn bind_beside(
         options: &EndpointOptions,
         address: SocketAddr,
         takes: Takes,
+    ) -> Result<(Self, Beside), QuicError> {
+        Self::bind_as(options, address, takes, false)
+    }
+
+    /// Opens a socket. `follows`: whether QUIC follows a caller whose packets come from another address, with at most three times
+    /// their bytes until it has proved that it is there (RFC 9000, section 9.3).
+    fn bind_as(
+        options: &EndpointOptions,
+        address: SocketAddr,
+        takes: Takes,
+        follows: bool,
     ) -> Result<(Self, Beside), QuicError> {
         let listens = takes == Takes::Everything;
         let failed = |error: io::Error| of_socket(address, &error);
@@ -178,7 +190,7 @@ impl Endpoint {
                 tls::server_config(Arc::clone(&options.key), Arc::clone(&verifier), protocol).map_err(|e| setup(&e))?;
             let crypto = QuicServerConfig::try_from(config).map_err(|e| setup(&e))?;
             let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-            server.transport_config(Arc::clone(&transport));
+            server.transport_config(Arc::clone(&transport)).migration(follows);
             server.max_incoming(INCOMING_MAX).incoming_buffer_size(64 << 10).incoming_buffer_size_total(1 << 20);
             Some(server)
         } else {

@@ -2,7 +2,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use common::config::Peer;
-use common::reach::{Route, Via};
+use common::reach::{KNOCK_BYTES, Route, Via};
 use quinn::ConnectionError;
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::pki_types::CertificateDer;

@@ -3,10 +3,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use common::reach::{Act, Candidate, Kind, Probe, Role, Route, Steering};
+use common::reach::{Act, Allowance, Candidate, Kind, Probe, Role, Route, SEALED_BYTES, Steering};
 use common::units::Timestamp;
 
-use super::proof::{SEALED_BYTES, Seals};
+use super::proof::{Seals, random};
 use crate::exit::Failure;
 use crate::limited;
 use crate::quic::{Aside, InCall, Sending};
@@ -18,7 +18,7 @@ const TELL: Duration = Duration::from_secs(2);
 pub(crate) struct Course {
     call: InCall,
     seals: Seals,
-    /// The peer's address for QUIC.
+    /// The peer's address for QUIC, which never changes: an endpoint follows nobody elsewhere.
     base: SocketAddr,
     steering: Steering,
     sending: Sending,
@@ -26,12 +26,21 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    /// Begins with a call that has come about on a way of that kind. None: its connection has no keys, as after its end.
-    pub(crate) fn new(call: InCall, role: Role, kind: Kind, sending: &Sending, now: Timestamp) -> Option<Self> {
+    /// Begins with a call that has come about on a way of that kind. `given`: addresses of the peer that this machine's own user
+    /// has given. None: the connection has no keys, as after its end.
+    pub(crate) fn new(
+        call: InCall,
+        role: Role,
+        kind: Kind,
+        given: Vec<SocketAddr>,
+        sending: &Sending,
+        now: Timestamp,
+    ) -> Option<Self> {
         let seals = Seals::new(&call.shared().ok()?, role)?;
         let (base, sending) = (call.address(), sending.clone());
         sending.steer(base);
-        let steering = Steering::new(sending.route_of(base), kind, now);
+        let mut steering = Steering::new(sending.route_of(base), kind, now);
+        steering.set_given(given);
         Some(Self { call, seals, base, steering, sending, tell_at: now })
     }
 
@@ -55,18 +64,26 @@ impl Course {
         self.steering.is_relayed()
     }
 
+    /// Returns the way in use and its kind, if the peer has shown not long ago that it is there.
+    pub(crate) fn proved(&self, now: Timestamp) -> Option<(Route, Kind)> {
+        let used = self.steering.used();
+        self.steering.kind_of(used).filter(|_| self.steering.is_proved(used, now)).map(|kind| (used, kind))
+    }
+
     /// Takes a probe. Those of strangers are dropped, and those that somebody has sent again.
-    pub(crate) fn on_probe(&mut self, aside: &Aside, now: Timestamp) -> Result<(), Failure> {
+    pub(crate) fn on_probe(&mut self, aside: &Aside, allowance: &mut Allowance, now: Timestamp) -> Result<(), Failure> {
         let probe = self.seals.open(&aside.bytes).and_then(|bytes| Probe::decode(&bytes));
         match probe {
-            Some(Probe::Question { number, candidates }) if self.steering.on_question(aside.from, number, now) => {
-                self.sending.prove(aside.from);
-                if !candidates.is_empty() {
-                    self.steering.set_told(&candidates, now);
+            Some(Probe::Question { number, nonce, candidates }) => {
+                if self.steering.on_question(aside.from, number, aside.bytes.len(), allowance, now) {
+                    self.sending.prove(aside.from);
+                    if !candidates.is_empty() {
+                        self.steering.set_told(&candidates, now);
+                    }
+                    self.sending.send(aside.from, &self.seals.seal(Probe::Answer(nonce).encode(0))?);
                 }
-                self.sending.send(aside.from, &self.seals.seal(Probe::Answer(number).encode(0))?);
             }
-            Some(Probe::Answer(number)) if self.steering.on_answer(aside.from, number, now) => {
+            Some(Probe::Answer(nonce)) if self.steering.on_answer(aside.from, nonce, now) => {
                 self.sending.prove(aside.from);
                 self.sending.answered(aside.from);
             }
@@ -76,19 +93,16 @@ impl Course {
     }
 
     /// Does all that is due; `own`: this machine's addresses.
-    pub(crate) fn drive(&mut self, own: impl Fn() -> Vec<Candidate>, now: Timestamp) -> Result<(), Failure> {
-        let base = self.call.address();
-        if base != self.base {
-            // QUIC has followed the peer to another address.
-            self.base = base;
-            self.sending.steer(base);
-            self.sending.take(None);
-            self.steering.restart(self.sending.route_of(base), Kind::Learned, now);
-        }
-        while let Some(act) = self.steering.poll(now) {
+    pub(crate) fn drive(
+        &mut self,
+        own: impl Fn() -> Vec<Candidate>,
+        allowance: &mut Allowance,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        while let Some(act) = self.steering.poll(now, u64::from_le_bytes(random()?), allowance) {
             match act {
                 Act::Take(route) => self.take(route),
-                Act::Ask { route, number, is_full } => self.ask(route, number, is_full, &own, now)?,
+                Act::Ask { route, number, nonce, is_full } => self.ask(route, (number, nonce), is_full, &own, now)?,
             }
         }
         Ok(())
@@ -100,8 +114,8 @@ impl Course {
     }
 
     /// Returns the time to call [`Course::drive`] again.
-    pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        self.steering.poll_timeout(now)
+    pub(crate) fn next(&self, allowance: &Allowance, now: Timestamp) -> Option<Timestamp> {
+        self.steering.poll_timeout(now, allowance)
     }
 
     fn take(&mut self, route: Route) {
@@ -114,7 +128,7 @@ impl Course {
     fn ask(
         &mut self,
         route: Route,
-        number: u64,
+        (number, nonce): (u64, u64),
         is_full: bool,
         own: &impl Fn() -> Vec<Candidate>,
         now: Timestamp,
@@ -122,14 +136,16 @@ impl Course {
         if !route.is_relayed() && !self.sending.reaches(route.to) {
             return Ok(());
         }
-        let tells = route == self.steering.used() && now >= self.tell_at;
+        // It makes the question longer.
+        let is_used = route == self.steering.used() && self.steering.is_proved(route, now);
+        let tells = is_used && now >= self.tell_at;
         if tells {
             self.tell_at = now + TELL;
         }
         let candidates = if tells { own() } else { Vec::new() };
         // With its mark a packet is one byte longer.
         let length = if is_full { (self.call.longest() + 1).saturating_sub(SEALED_BYTES) } else { 0 };
-        self.sending.send(route, &self.seals.seal(Probe::Question { number, candidates }.encode(length))?);
+        self.sending.send(route, &self.seals.seal(Probe::Question { number, nonce, candidates }.encode(length))?);
         Ok(())
     }
 }

@@ -95,13 +95,14 @@ async fn way(ends: [SocketAddr; 2], is_open: Arc<AtomicBool>) -> [SocketAddr; 2]
 
 /// Looks for a better way, for ever.
 async fn attend(mut beside: Beside, mut course: Course, own: Vec<Candidate>) {
+    let mut allowance = Allowance::default();
     loop {
         let now = clock::now();
-        course.drive(|| own.clone(), now).unwrap();
-        let next = course.next(now).unwrap().max(now + Duration::from_millis(1));
+        course.drive(|| own.clone(), &mut allowance, now).unwrap();
+        let next = course.next(&allowance, now).unwrap().max(now + Duration::from_millis(1));
         tokio::select! {
             aside = beside.receive() => if aside.bytes[0] == PROBE {
-                course.on_probe(&aside, clock::now()).unwrap();
+                course.on_probe(&aside, &mut allowance, clock::now()).unwrap();
             },
             () = tokio::time::sleep_until(clock::to_tokio(next)) => {}
         }
@@ -188,7 +189,9 @@ fn a_call_through_a_relay_becomes_direct_and_goes_back_when_that_way_is_cut() {
             (far, &accepted, Role::Waits, &[(Kind::Seen, seen[1])]),
         ] {
             let own = own.iter().filter_map(|(kind, address)| Candidate::new(*kind, *address)).collect();
-            let course = Course::new(connection.in_call(), role, Kind::Relayed, beside.sending(), clock::now());
+            // Nobody outside may tell addresses of the loopback.
+            let (call, given) = (connection.in_call(), seen.to_vec());
+            let course = Course::new(call, role, Kind::Relayed, given, beside.sending(), clock::now());
             tokio::spawn(attend(beside, course.unwrap(), own));
         }
         let mut call = Call { dialled, accepted, sent: 0, missing: BTreeSet::new() };

@@ -33,6 +33,7 @@ pub use self::learning::Learning;
 pub(crate) use self::notes::{Notes, PairSeal};
 pub use self::peers::{PeersFile, known_peers};
 pub(crate) use self::proof::KnockKey;
+pub use self::proof::Seals;
 pub(crate) use self::search::{Asks, Found, Search};
 pub use self::stun::stun_answer;
 pub use self::words::{PairError, Words, WordsError};

@@ -1,16 +1,18 @@
 //! Proofs that a machine knows a secret of two: knocks, the proofs of an introduction, and the seals of a call.
 
 use common::config::PublicKey;
-use common::reach::{MAC_BYTES, PROOF_BYTES, Role, Ticket};
+use common::reach::{
+    HeardKnocks, KNOCK_BODY_BYTES, KNOCK_BYTES, KNOCK_TAG_BYTES, Knock, MAC_BYTES, PROOF_BYTES, Role, SEALED_BYTES,
+    Ticket,
+};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac::{HMAC_SHA256, Key, Tag, sign, verify};
 use ring::rand::{SecureRandom, SystemRandom};
 
+use super::pair;
 use crate::exit::Failure;
-use crate::quic::{KNOCK, KNOCK_BYTES, PROBE, SEAL_BYTES, SHARED_BYTES};
-
-/// Bytes of a knock that make each one different.
-const NONCE_BYTES: usize = 8;
+use crate::identity::Identity;
+use crate::quic::{KNOCK, OLD_KNOCK_BYTES, PROBE, SEAL_BYTES, SHARED_BYTES};
 
 /// Returns random bytes from the system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
@@ -31,7 +33,7 @@ impl Secret {
 
     /// Returns the key of this introduction's knocks.
     pub(crate) fn knocks(&self, own: Role) -> KnockKey {
-        KnockKey::new(sign(&self.0, b"duet knock").as_ref(), own)
+        KnockKey { key: Key::new(HMAC_SHA256, sign(&self.0, b"duet knock").as_ref()), own, old: None }
     }
 
     /// Returns the proof of the secret by the side in the role `speaker`, on the connection with the secret bytes
@@ -81,61 +83,103 @@ impl Keys {
 pub(crate) struct KnockKey {
     key: Key,
     own: Role,
+    /// Key of the knocks of the protocol before this one, which were made of both public keys.
+    old: Option<Key>,
+}
+
+/// A knock of the other side, as it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HeardKnock {
+    /// What it says.
+    pub(super) knock: Knock,
+    tag: [u8; KNOCK_TAG_BYTES],
+}
+
+impl HeardKnock {
+    /// Returns true if it is of now and has not come before. `now_ms`: milliseconds since 1970.
+    pub(super) fn is_new(&self, heard: &mut HeardKnocks, now_ms: u64) -> bool {
+        heard.is_new(self.knock.made_ms, self.tag, now_ms)
+    }
 }
 
 impl KnockKey {
-    fn new(secret: &[u8], own: Role) -> Self {
-        Self { key: Key::new(HMAC_SHA256, secret), own }
+    /// Returns the knocks of two machines that know each other's keys: nobody else can make them. None: the keys are the same.
+    pub(crate) fn of_peers(own: &Identity, peer: &PublicKey, role: Role) -> Option<Self> {
+        let secret = sign(&pair::secret(own, peer)?, b"knock");
+        let mut keys = [*own.public_key().as_bytes(), *peer.as_bytes()];
+        keys.sort_unstable();
+        let old = [b"duet knock".as_slice(), &keys[0], &keys[1]].concat();
+        let old = Some(Key::new(HMAC_SHA256, &old));
+        Some(Self { key: Key::new(HMAC_SHA256, secret.as_ref()), own: role, old })
     }
 
-    /// Returns the knocks of two machines that know each other's keys. Whoever knows both keys can knock; it gains a
-    /// handshake, in which it must prove one of them.
-    pub(crate) fn of_peers(own: &PublicKey, peer: &PublicKey, role: Role) -> Self {
-        let (smaller, larger) = if own.as_bytes() < peer.as_bytes() { (own, peer) } else { (peer, own) };
-        Self::new(&[b"duet knock".as_slice(), smaller.as_bytes(), larger.as_bytes()].concat(), role)
+    /// Returns the knocks of a machine that nobody knows.
+    pub(super) fn of_nobody() -> Result<Self, Failure> {
+        Ok(Self { key: Key::new(HMAC_SHA256, &random::<KNOCK_TAG_BYTES>()?), own: Role::Waits, old: None })
     }
 
     /// Returns a knock of this side.
-    pub(crate) fn make(&self) -> Result<[u8; KNOCK_BYTES], Failure> {
-        let mut knock = [KNOCK; KNOCK_BYTES];
-        let nonce: [u8; NONCE_BYTES] = random()?;
-        knock[1..=NONCE_BYTES].copy_from_slice(&nonce);
-        knock[1 + NONCE_BYTES..].copy_from_slice(&self.tag(self.own, &nonce));
-        Ok(knock)
+    pub(super) fn make(&self, knock: &Knock) -> [u8; KNOCK_BYTES] {
+        let body = knock.encode();
+        let mut bytes = [KNOCK; KNOCK_BYTES];
+        bytes[1..=KNOCK_BODY_BYTES].copy_from_slice(&body);
+        bytes[1 + KNOCK_BODY_BYTES..].copy_from_slice(&tag(&self.key, self.own, &body));
+        bytes
     }
 
-    /// Returns true if it is one of the other side: not one of this side's that came back.
-    pub(crate) fn is_of_peer(&self, knock: &[u8]) -> bool {
-        let other = match self.own {
-            Role::Dials => Role::Waits,
-            Role::Waits => Role::Dials,
-        };
-        let parts = knock.split_first().and_then(|(_, rest)| rest.split_at_checked(NONCE_BYTES));
-        // The comparison need not take constant time: each nonce has another tag.
-        parts.is_some_and(|(nonce, tag)| knock.first() == Some(&KNOCK) && self.tag(other, nonce) == *tag)
+    /// Returns the knock of the other side that has these bytes; none if it is none, or one of this side's that came back.
+    pub(super) fn of_peer(&self, bytes: &[u8]) -> Option<HeardKnock> {
+        let (&KNOCK, rest) = bytes.split_first()? else { return None };
+        let (body, theirs) = rest.split_first_chunk::<KNOCK_BODY_BYTES>()?;
+        let theirs: [u8; KNOCK_TAG_BYTES] = theirs.try_into().ok()?;
+        // The comparison need not take constant time: each knock has another tag.
+        (tag(&self.key, other(self.own), body) == theirs)
+            .then(|| HeardKnock { knock: Knock::decode(body), tag: theirs })
     }
 
-    fn tag(&self, role: Role, nonce: &[u8]) -> [u8; PROOF_BYTES] {
-        let label: &[u8] = match role {
-            Role::Dials => b"dials",
-            Role::Waits => b"waits",
-        };
-        first(&sign(&self.key, &[label, nonce].concat()))
+    /// Returns the answer to a knock of the protocol before this one, by which its program dials and is told that it must be
+    /// updated; none if it is none. Whoever knows both public keys can make such knocks: they show nothing else.
+    pub(super) fn answer_to_old(&self, bytes: &[u8]) -> Option<[u8; OLD_KNOCK_BYTES]> {
+        let key = self.old.as_ref()?;
+        let (&KNOCK, rest) = bytes.split_first()? else { return None };
+        let (nonce, theirs) = rest.split_first_chunk::<8>()?;
+        if tag(key, other(self.own), nonce) != theirs {
+            return None;
+        }
+        let mut answer = [KNOCK; OLD_KNOCK_BYTES];
+        answer[1..=nonce.len()].copy_from_slice(nonce);
+        answer[1 + nonce.len()..].copy_from_slice(&tag(key, self.own, nonce));
+        Some(answer)
     }
 }
 
+fn other(role: Role) -> Role {
+    match role {
+        Role::Dials => Role::Waits,
+        Role::Waits => Role::Dials,
+    }
+}
+
+/// Returns the tag of a knock of the side in that role.
+fn tag(key: &Key, role: Role, body: &[u8]) -> [u8; KNOCK_TAG_BYTES] {
+    let label: &[u8] = match role {
+        Role::Dials => b"dials",
+        Role::Waits => b"waits",
+    };
+    first(&sign(key, &[label, body].concat()))
+}
+
 /// Seals and opens the probes of one call: only its two ends can read and make them, each its own.
-pub(crate) struct Seals {
+pub struct Seals {
     own: LessSafeKey,
     peer: LessSafeKey,
 }
 
-/// Bytes of a sealed probe beyond its own.
-pub(crate) const SEALED_BYTES: usize = 1 + NONCE_LEN + 16;
+const _: () = assert!(SEALED_BYTES == 1 + NONCE_LEN + 16);
 
 impl Seals {
     /// Makes the keys from what the connection's two ends know; none if the bytes are no keys.
-    pub(crate) fn new(shared: &[u8; SEAL_BYTES], own: Role) -> Option<Self> {
+    pub fn new(shared: &[u8; SEAL_BYTES], own: Role) -> Option<Self> {
         let (dials, waits) = shared.split_at(SEAL_BYTES / 2);
         let key = |bytes| UnboundKey::new(&CHACHA20_POLY1305, bytes).ok().map(LessSafeKey::new);
         let (own, peer) = match own {
@@ -146,7 +190,7 @@ impl Seals {
     }
 
     /// Returns a sealed probe.
-    pub(crate) fn seal(&self, mut probe: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    pub fn seal(&self, mut probe: Vec<u8>) -> Result<Vec<u8>, Failure> {
         let nonce: [u8; NONCE_LEN] = random()?;
         let sealed =
             self.own.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from([PROBE]), &mut probe);
@@ -155,7 +199,7 @@ impl Seals {
     }
 
     /// Returns a probe of the other end; none if this is none.
-    pub(crate) fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         let (_, rest) = sealed.split_first().filter(|(first, _)| **first == PROBE)?;
         let (nonce, rest) = rest.split_at_checked(NONCE_LEN)?;
         let mut probe = rest.to_vec();
@@ -176,22 +220,57 @@ fn first(tag: &Tag) -> [u8; PROOF_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::Identity;
 
     #[test]
     fn a_knock_is_known_to_the_other_side_only() {
-        let [a, b, c] = std::array::from_fn(|_| Identity::generate().unwrap().public_key());
-        let (one, other) = (KnockKey::of_peers(&a, &b, Role::Dials), KnockKey::of_peers(&b, &a, Role::Waits));
-        let knock = one.make().unwrap();
-        assert!(other.is_of_peer(&knock));
-        assert!(!one.is_of_peer(&knock), "its own one came back");
-        assert!(!KnockKey::of_peers(&c, &b, Role::Waits).is_of_peer(&knock));
+        let [a, b, c] = std::array::from_fn(|_| Identity::generate().unwrap());
+        let of = |own: &Identity, peer: &Identity, role| KnockKey::of_peers(own, &peer.public_key(), role).unwrap();
+        let (one, other) = (of(&a, &b, Role::Dials), of(&b, &a, Role::Waits));
+        let said = Knock { made_ms: 1, nonce: 2, echo: 3 };
+        let knock = one.make(&said);
+        assert_eq!(other.of_peer(&knock).unwrap().knock, said);
+        assert!(one.of_peer(&knock).is_none(), "its own one came back");
+        // A friend of both, who knows their public keys.
+        assert!(of(&c, &b, Role::Waits).of_peer(&knock).is_none() && of(&c, &a, Role::Waits).of_peer(&knock).is_none());
         for at in 0..knock.len() {
             let mut changed = knock;
             changed[at] ^= 1;
-            assert!(!other.is_of_peer(&changed) && !other.is_of_peer(&knock[..at]));
+            assert!(other.of_peer(&changed).is_none() && other.of_peer(&knock[..at]).is_none());
         }
-        assert_ne!(one.make().unwrap(), knock);
+        assert!(KnockKey::of_peers(&a, &a.public_key(), Role::Waits).is_none());
+    }
+
+    #[test]
+    fn a_knock_counts_once() {
+        let [a, b] = std::array::from_fn(|_| Identity::generate().unwrap());
+        let one = KnockKey::of_peers(&a, &b.public_key(), Role::Dials).unwrap();
+        let other = KnockKey::of_peers(&b, &a.public_key(), Role::Waits).unwrap();
+        let (mut heard, now) = (HeardKnocks::default(), 1_700_000_000_000);
+        let said = Knock { made_ms: now, nonce: 2, echo: 0 };
+        let heard_knock = other.of_peer(&one.make(&said)).unwrap();
+        assert_eq!([(); 2].map(|()| heard_knock.is_new(&mut heard, now)), [true, false]);
+        let late = other.of_peer(&one.make(&Knock { nonce: 3, ..said })).unwrap();
+        assert!(!late.is_new(&mut heard, now + 600_000) && late.is_new(&mut heard, now));
+    }
+
+    #[test]
+    fn a_knock_of_the_protocol_before_is_answered_in_its_form_and_shows_nothing() {
+        let [a, b] = std::array::from_fn(|_| Identity::generate().unwrap());
+        let waits = KnockKey::of_peers(&b, &a.public_key(), Role::Waits).unwrap();
+        let dials = KnockKey::of_peers(&a, &b.public_key(), Role::Dials).unwrap();
+        // Made as that protocol says.
+        let mut keys = [*a.public_key().as_bytes(), *b.public_key().as_bytes()];
+        keys.sort_unstable();
+        let key = Key::new(HMAC_SHA256, &[b"duet knock".as_slice(), &keys[0], &keys[1]].concat());
+        let old = |label: &[u8], nonce: [u8; 8]| {
+            [&[KNOCK], nonce.as_slice(), &sign(&key, &[label, &nonce].concat()).as_ref()[..16]].concat()
+        };
+        let knock = old(b"dials", [5; 8]);
+        assert_eq!(waits.answer_to_old(&knock).unwrap().as_slice(), old(b"waits", [5; 8]));
+        assert!(waits.of_peer(&knock).is_none() && dials.answer_to_old(&knock).is_none());
+        assert_eq!(waits.answer_to_old(&knock[..24]), None);
+        let ticket = Secret::new(&[1; 16]).knocks(Role::Waits);
+        assert_eq!(ticket.answer_to_old(&knock), None);
     }
 
     #[test]

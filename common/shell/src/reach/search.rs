@@ -11,7 +11,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::config::Turn;
-use common::reach::{Candidate, Kind, Meeting, News, Outside, Place, Port, Role, Rounds, Route, Step, Via, merge};
+use common::reach::{
+    Allowance, Candidate, HeardKnocks, Kind, Knock, Meeting, News, Origin, Outside, Place, Port, Role, Rounds, Route,
+    Step, Via, merge,
+};
 use common::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
@@ -27,7 +30,8 @@ use super::stun::Stun;
 
 use crate::clock;
 use crate::exit::Failure;
-use crate::quic::{Aside, Beside, InCall, KNOCK, PROBE};
+use crate::limited;
+use crate::quic::{Aside, Beside, InCall, KNOCK, OLD_KNOCK_BYTES, PROBE};
 use crate::wait;
 
 /// Servers that are asked, and addresses of each.
@@ -65,7 +69,10 @@ pub(crate) struct Asks<'a> {
 pub(crate) struct Search {
     beside: Beside,
     knocks: KnockKey,
+    heard: HeardKnocks,
     meeting: Meeting,
+    /// What may go to addresses that have not answered, from this socket and through its relay.
+    allowance: Allowance,
     stun: Stun,
     servers: mpsc::Receiver<SocketAddr>,
     turn: Turn,
@@ -127,7 +134,9 @@ impl Search {
             turn: asks.turn.clone(),
             beside,
             knocks,
+            heard: HeardKnocks::default(),
             meeting,
+            allowance: Allowance::default(),
             rounds: Rounds::default(),
             other: OtherPort::default(),
             stun: Stun::default(),
@@ -224,6 +233,7 @@ impl Search {
         self.beside.forget();
         let now = clock::now();
         self.meeting.restart(now);
+        self.keep_proved(now);
         self.rounds.restart(now);
         if let Some(relaying) = &self.relaying {
             relaying.check();
@@ -252,16 +262,24 @@ impl Search {
         {
             return;
         }
+        let now = clock::now();
+        self.keep_proved(now);
         // The old one lets go of the socket first.
         self.course = None;
         let Some(call) = call else { return };
         let kind = self.kind_of(call.address());
-        let now = clock::now();
-        self.course = Course::new(call, self.role, kind, self.beside.sending(), now);
+        self.course = Course::new(call, self.role, kind, self.meeting.given(), self.beside.sending(), now);
         if let (Some(course), true) = (&mut self.course, self.other.is_open()) {
             course.set_other_port(now);
         }
         self.tell_relay();
+    }
+
+    /// Looks first, after the call, where the peer has been in it.
+    fn keep_proved(&mut self, now: Timestamp) {
+        if let Some((route, kind)) = self.course.as_ref().and_then(|course| course.proved(now)) {
+            self.meeting.on_proved(route, kind, now);
+        }
     }
 
     /// Opens another port if a round has failed; returns the time to look again.
@@ -299,8 +317,10 @@ impl Search {
     /// Does what is due for the call's packets; returns the time to do so again.
     fn drive_course(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Failure> {
         let Some(mut course) = self.course.take() else { return Ok(None) };
-        let driven = course.drive(|| self.addresses(), now);
-        let next = course.next(now);
+        let mut allowance = std::mem::take(&mut self.allowance);
+        let driven = course.drive(|| self.addresses(), &mut allowance, now);
+        self.allowance = allowance;
+        let next = course.next(&self.allowance, now);
         let doubts = course.is_in_doubt(now);
         if doubts
             && !self.doubts
@@ -342,10 +362,12 @@ impl Search {
                 self.note_at = now;
                 return Ok(Found::Addresses);
             }
-            while let Some(step) = self.meeting.poll(now, u64::from_le_bytes(random()?)) {
+            while let Some(step) = self.meeting.poll(now, u128::from_le_bytes(random()?), &mut self.allowance) {
                 match step {
                     Step::Knock(route) if route.is_relayed() || self.reaches(route.to) => {
-                        self.beside.sending().send(route, &self.knocks.make()?);
+                        let [nonce, echo] = self.meeting.nonces(route);
+                        let knock = Knock { made_ms: clock::unix_ms(), nonce, echo };
+                        self.beside.sending().send(route, &self.knocks.make(&knock));
                     }
                     Step::Knock(_) => {}
                     Step::Dial(route) => return Ok(Found::Path(self.beside.sending().let_in(route))),
@@ -355,7 +377,8 @@ impl Search {
             let gather = (!self.gathered).then_some(self.gather_until);
             let note = self.leave_note(now);
             let (stun, other) = (self.stun.poll_timeout(), self.other.poll_timeout());
-            let next = [stun, other, self.meeting.poll_timeout(), gather, course, note, round];
+            let meeting = self.meeting.poll_timeout(now, &self.allowance);
+            let next = [stun, other, meeting, gather, course, note, round];
             let next = next.into_iter().flatten().min();
             // A deadline that has passed comes again with a moment's pause, so that nobody turns in a circle.
             let next = next.map(|next| next.max(now + Duration::from_millis(1)));
@@ -413,22 +436,47 @@ impl Search {
         match aside.bytes.first() {
             Some(&PROBE) => {
                 if let Some(course) = &mut self.course {
-                    course.on_probe(aside, clock::now())?;
+                    course.on_probe(aside, &mut self.allowance, clock::now())?;
                 }
             }
-            Some(&KNOCK) if self.knocks.is_of_peer(&aside.bytes) => {
-                self.beside.sending().let_in(aside.from);
-                if !self.has_knocked(aside.from.to) {
-                    self.knocked.truncate(KNOCKED_MAX - 1);
-                    self.knocked.push_front(aside.from.to);
-                }
-                self.meeting.on_knock(aside.from, clock::now());
-            }
-            Some(&KNOCK) => {}
+            Some(&KNOCK) => self.on_knock(aside),
             _ if aside.from.via == Via::OtherPort => self.other.on_message(aside.from.to, &aside.bytes),
             _ => self.stun.on_message(aside.from.to, &aside.bytes),
         }
         Ok(())
+    }
+}
+
+impl Search {
+    fn on_knock(&mut self, aside: &Aside) {
+        let now = clock::now();
+        let Some(heard) = self.knocks.of_peer(&aside.bytes) else { return self.on_old_knock(aside, now) };
+        let is_new = heard.is_new(&mut self.heard, clock::unix_ms());
+        self.meeting.on_knock(aside.from, &heard.knock, is_new, &mut self.allowance, now);
+        // QUIC hears those only that are there now.
+        if !self.meeting.works(aside.from, now) {
+            return;
+        }
+        self.beside.sending().let_in(aside.from);
+        if !self.has_knocked(aside.from.to) {
+            self.knocked.truncate(KNOCKED_MAX - 1);
+            self.knocked.push_front(aside.from.to);
+        }
+    }
+
+    /// Answers a knock of the protocol before this one in its own form: where its program is the one that dials, it then learns
+    /// that it must be updated.
+    fn on_old_knock(&mut self, aside: &Aside, now: Timestamp) {
+        let Some(answer) = self.knocks.answer_to_old(&aside.bytes) else { return };
+        limited!(
+            warn,
+            "{} knocks as the version of Duet before this one does, which finds this one no more: update the program there",
+            aside.from.to
+        );
+        self.allowance.on_heard(aside.from.to, OLD_KNOCK_BYTES, now);
+        if self.allowance.take(Origin::Packet, aside.from.to, OLD_KNOCK_BYTES, now) {
+            self.beside.sending().send(aside.from, &answer);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ mod post;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use common::config::{Password, Peer, SharedConfig, Turn};
-use common::reach::{Candidate, Kind, Outside, Place, Role, Route, merge};
+use common::reach::{Candidate, Kind, Outside, Place, Role, Route, Scope, merge};
 use common::units::Bitrate;
 
 pub use self::invite::invite;
@@ -39,10 +39,9 @@ pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
     }
     // Nobody is met, so any key does.
     let identity = Identity::generate()?;
-    let key = identity.public_key();
     on_the_network(async {
         let (_endpoint, beside, port) = endpoint(config, &identity, Vec::new(), Takes::Nothing)?;
-        let knocks = KnockKey::of_peers(&key, &key, Role::Waits);
+        let knocks = KnockKey::of_nobody()?;
         let mut search = Search::new(beside, port, knocks, Role::Waits, &[], asks(config));
         while search.next().await? != Found::Addresses {}
         Ok(Some(search.outside()))
@@ -123,11 +122,13 @@ fn endpoint(
 }
 
 /// Returns the places of a machine in later calls: those it tells, and where it was found. Its place at a relay lasts as
-/// long as its program.
+/// long as its program. Addresses in this machine or house are taken of whoever was found there.
 fn with_observed(found: Route, told: &[Candidate]) -> Vec<Candidate> {
     let (relays, told): (Vec<Candidate>, Vec<_>) =
         told.iter().copied().partition(|candidate| candidate.kind == Kind::Relayed);
     let is_direct = !found.is_relayed() && relays.iter().all(|relay| relay.address != found.to);
+    let near = if is_direct { Scope::of(found.to.ip()) } else { Scope::World };
+    let told: Vec<_> = told.into_iter().filter(|candidate| Scope::of(candidate.address.ip()) >= near).collect();
     let observed = Candidate::new(Kind::Seen, found.to).filter(|_| is_direct);
     merge(&[&told, observed.as_slice()])
 }
