@@ -11,7 +11,7 @@ use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace};
 use common::wire::probe::{Arrived, TestDatagram};
 use common::wire::{FEEDBACK_BYTES_MAX, PROTOCOL_VERSION};
 use picture::coded::{FrameHeader, StepIndex};
-use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, PixelAspect, Raster, Siting};
 use picture::params::{CodecParams, StreamParams, Wavelet};
 use picture::run::Form;
 use proptest::prelude::*;
@@ -24,6 +24,7 @@ fn params() -> StreamParams {
     StreamParams {
         frame_rate: FrameRate::new(30_000, 1_001).unwrap(),
         colour: ColourSpace::JPEG,
+        raster: Raster { siting: Siting::Left, aspect: PixelAspect::new(10, 11).unwrap() },
         ..StreamParams::new(FrameSize::new(1_919, 1_079).unwrap(), Chroma::C420)
     }
 }
@@ -102,7 +103,7 @@ fn golden_control_messages() {
         (ControlMessage::Hello { version: 1, role: StreamEnd::Sender }, "03000000 00 01 01"),
         (
             ControlMessage::Welcome { params: params(), start_frame: FrameId(7) },
-            "1b000000 01 7f0700003704000030750000e90300000100010000ff000100 07",
+            "24000000 01 7f0700003704000030750000e90300000100010000ff000100 010a0000000b000000 07",
         ),
         (ControlMessage::Ready, "01000000 02"),
         (ControlMessage::Ping { id: 3, sent: t(300) }, "05000000 03 03 fb2c01"),

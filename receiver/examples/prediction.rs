@@ -174,7 +174,8 @@ impl Call {
         let frame_rate = FrameRate::USUAL;
         let profile = if prediction { Profile::Predicted(states_of(frame_rate)) } else { Profile::Quad };
         let codec = CodecParams { profile, ..CodecParams::default() };
-        let params = StreamParams { size: info.size, frame_rate, chroma: Chroma::C420, colour: info.colour, codec };
+        let params =
+            StreamParams { frame_rate, colour: info.colour, codec, ..StreamParams::new(info.size, Chroma::C420) };
         let now = Timestamp::from_us(1_000_000);
         let (coder, engine) = if prediction {
             let mut predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();

@@ -128,7 +128,7 @@ fn main() -> anyhow::Result<()> {
                 continue;
             }
         };
-        window.start(&StreamParams { size, frame_rate, chroma, colour, codec })?;
+        window.start(&StreamParams { frame_rate, colour, codec, ..StreamParams::new(size, chroma) })?;
         measure(name, pictures, |number| {
             window.show(FrameId(number as u32), &shown[number % shown.len()])?;
             Ok(())

@@ -38,7 +38,7 @@ fn speed(config: &ReceiverConfig) -> Option<Check> {
     let [usual, fast] = [30, 60].map(|rate| FrameRate::new(rate, 1));
     let (size, usual, fast) = (FrameSize::USUAL, usual?, fast?);
     let (chroma, colour, codec) = (Chroma::C420, ColourSpace::JPEG, CodecParams::default());
-    let params = StreamParams { size, frame_rate: usual, chroma, colour, codec };
+    let params = StreamParams { frame_rate: usual, colour, codec, ..StreamParams::new(size, chroma) };
     let measured = speed::decoding(&config.shared, &params, RATE.bytes_per_frame(usual));
     let check = |rate| speed::check("decodes", size, rate, measured.clone());
     // The faster of both that fits.

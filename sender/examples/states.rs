@@ -24,7 +24,7 @@ use picture::frame::{Chroma, FrameRate};
 use picture::gaps::Gaps;
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::pyramid::BlockLayout;
-use picture::y4m::Y4mReader;
+use picture::y4m::{Y4mHeader, Y4mReader};
 use sender::predict::{Predicting, Told};
 
 /// States that both ends keep, half a second at 30 frames a second.
@@ -240,6 +240,7 @@ fn read(path: &Path) -> Result<(StreamParams, Vec<Vec<u8>>)> {
     ensure!(!clip.is_empty(), "{}: there is no picture in it", name());
     let codec = CodecParams { profile: Profile::Predicted(STATES), ..CodecParams::default() };
     let frame_rate = FrameRate::new(FRAMES_PER_SECOND, 1).context("frame rate")?;
-    let params = StreamParams { size: header.size, frame_rate, chroma: header.chroma, colour: header.colour, codec };
+    let Y4mHeader { size, chroma, colour, raster, .. } = header;
+    let params = StreamParams { size, frame_rate, chroma, colour, raster, codec };
     Ok((params, clip))
 }

@@ -105,7 +105,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use common::units::Timestamp;
-    use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
+    use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Raster};
     use shell::slot::Taken;
 
     use super::*;
@@ -127,6 +127,7 @@ mod tests {
                 size: FrameSize::new(2, 2).unwrap(),
                 frame_rate: FrameRate::new(10, 1).unwrap(),
                 colour: ColourSpace::JPEG,
+                raster: Raster::default(),
                 is_live: true,
                 is_there: true,
             }

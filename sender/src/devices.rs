@@ -94,7 +94,7 @@ fn speed(config: &SenderConfig, spec: &SourceSpec) -> Result<Check, Failure> {
         (_, None) => asked(spec, config),
     };
     let (chroma, colour, codec) = (config.chroma, ColourSpace::JPEG, config.codec);
-    let params = StreamParams { size, frame_rate, chroma, colour, codec };
+    let params = StreamParams { frame_rate, colour, codec, ..StreamParams::new(size, chroma) };
     let does = if config.prediction != Prediction::Off { "codes without prediction" } else { "codes" };
     let measured = speed::coding(&config.shared, &params, config.rate.bytes_per_frame(frame_rate));
     Ok(speed::check(does, size, frame_rate, measured))

@@ -474,7 +474,7 @@ mod tests {
             last: None,
             known: PixelFormat::I420,
             params,
-            info: SourceInfo { size, frame_rate, colour, is_live: true, is_there: true },
+            info: SourceInfo { size, frame_rate, colour, raster: params.raster, is_live: true, is_there: true },
             gate: Arc::new(Gate::new(900)),
             pictures: Slot::new(),
             coded: Slot::new(),

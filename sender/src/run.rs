@@ -130,6 +130,7 @@ impl Sending {
             frame_rate: info.frame_rate,
             chroma: config.chroma,
             colour: info.colour,
+            raster: info.raster,
             codec: config.codec,
         };
         own.set_source_size(info.size);

@@ -239,6 +239,88 @@ impl Channel {
     }
 }
 
+/// Place of a chroma sample of 4:2:0 among its 2x2 pixels. Samples are kept as they are; this is only passed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Siting {
+    /// In their middle, as Duet makes them: `420jpeg`.
+    #[default]
+    Centre,
+    /// Between the left two: `420mpeg2`.
+    Left,
+    /// On the left ones, Cb on the upper and Cr on the lower one: `420paldv`.
+    Lines,
+}
+
+impl Siting {
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Centre, "420jpeg"), (Self::Left, "420mpeg2"), (Self::Lines, "420paldv")];
+
+    /// Returns the word for it in the header of a Y4M stream.
+    pub fn name(self) -> &'static str {
+        Self::ALL[usize::from(self.index())].1
+    }
+
+    /// Returns its number in a `.duet` file and on the wire.
+    pub const fn index(self) -> u8 {
+        self as u8
+    }
+
+    /// The siting with that number.
+    pub fn from_index(index: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(index)).map(|&(siting, _)| siting)
+    }
+
+    /// The siting with that word.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|&(siting, _)| siting)
+    }
+}
+
+/// Width of a pixel to its height, as a fraction. It is only passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PixelAspect {
+    width: u32,
+    height: u32,
+}
+
+impl PixelAspect {
+    /// Pixels as wide as they are high.
+    pub const SQUARE: Self = Self { width: 1, height: 1 };
+    /// Pixels of which nothing is known.
+    pub const UNKNOWN: Self = Self { width: 0, height: 0 };
+
+    /// Returns `width` to `height`; `None` if one of the two is 0 and the other is not.
+    pub const fn new(width: u32, height: u32) -> Option<Self> {
+        if (width == 0) != (height == 0) { None } else { Some(Self { width, height }) }
+    }
+
+    /// Returns the part for the width; 0 if it is not known.
+    pub const fn width(self) -> u32 {
+        self.width
+    }
+
+    /// Returns the part for the height; 0 if it is not known.
+    pub const fn height(self) -> u32 {
+        self.height
+    }
+}
+
+impl Default for PixelAspect {
+    fn default() -> Self {
+        Self::SQUARE
+    }
+}
+
+/// Where the samples of a picture lie. Nothing is computed with it: who writes pictures passes it on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Raster {
+    /// Place of chroma of 4:2:0.
+    pub siting: Siting,
+    /// Shape of a pixel.
+    pub aspect: PixelAspect,
+}
+
 /// Weights of red, green and blue in luma.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Matrix {

@@ -2,9 +2,9 @@
 
 mod bytes;
 
-pub use bytes::{PARAMS_BYTES, ParamsError};
+pub use bytes::{PARAMS_BYTES, ParamsError, RASTER_BYTES};
 
-use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize};
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Raster};
 pub use crate::weights::Weights;
 
 /// Everything a decoder must know before the first frame.
@@ -18,6 +18,8 @@ pub struct StreamParams {
     pub chroma: Chroma,
     /// Meaning of the samples.
     pub colour: ColourSpace,
+    /// Where the samples lie.
+    pub raster: Raster,
     /// Transform and coefficient code.
     pub codec: CodecParams,
 }
@@ -26,7 +28,8 @@ impl StreamParams {
     /// Returns the parameters of a stream of [`FrameRate::USUAL`] and BT.709, coded with the defaults.
     pub fn new(size: FrameSize, chroma: Chroma) -> Self {
         let (frame_rate, colour) = (FrameRate::USUAL, ColourSpace::BT709_LIMITED);
-        Self { size, frame_rate, chroma, colour, codec: CodecParams::default() }
+        let (raster, codec) = (Raster::default(), CodecParams::default());
+        Self { size, frame_rate, chroma, colour, raster, codec }
     }
 }
 

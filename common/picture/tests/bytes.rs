@@ -3,7 +3,7 @@
 
 use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::container::{self, ContainerReader, ContainerWriter, Entry, FileError};
-use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, Range};
+use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, Range, Raster};
 use picture::params::{Boundary, CodecParams, Levels, Padding, ParamsError, StreamParams, Wavelet, Weights};
 use picture::pyramid::BlockLayout;
 use picture::run::{Form, Run, RunError, directory_bytes, map_bytes, shortest_size, write_run};
@@ -87,7 +87,7 @@ fn a_file_that_cannot_be_read_says_why() {
     assert_eq!(refusal(&changed(31, 3)), FileError::Head);
     // A siting that there is not, with a check that agrees.
     let head = &changed(31, 3)[..32];
-    assert_eq!(refusal(&[head, &crc32fast::hash(head).to_le_bytes()].concat()), FileError::UnknownSiting);
+    assert_eq!(refusal(&[head, &crc32fast::hash(head).to_le_bytes()].concat()), FileError::Params(ParamsError::Siting));
 }
 
 #[test]
@@ -145,6 +145,7 @@ fn any_params() -> impl Strategy<Value = StreamParams> {
             frame_rate,
             chroma,
             colour: ColourSpace { matrix, range },
+            raster: Raster::default(),
             codec: CodecParams { levels, boundary, padding, weights, ..CodecParams::default() },
         },
     )

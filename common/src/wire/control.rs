@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use bincode::config::{Configuration, Limit};
 use bincode::{Decode, Encode};
-use picture::params::{PARAMS_BYTES, ParamsError, StreamParams, Wavelet};
+use picture::frame::Raster;
+use picture::params::{PARAMS_BYTES, ParamsError, RASTER_BYTES, StreamParams, Wavelet};
 
 use super::MESSAGE_BYTES_MAX;
 use crate::latency::OneWay;
@@ -204,7 +205,7 @@ fn decode(bytes: &[u8]) -> Result<ControlMessage, ControlError> {
 #[derive(Encode, Decode)]
 enum Wire {
     Hello { version: u16, is_sender: bool },
-    Welcome { params: [u8; PARAMS_BYTES], start_frame: u32 },
+    Welcome { params: [u8; PARAMS_BYTES], raster: [u8; RASTER_BYTES], start_frame: u32 },
     Ready,
     Ping { id: u32, sent: u64 },
     Pong { id: u32, ping_sent: u64, received: u64, sent: u64 },
@@ -224,7 +225,8 @@ impl From<&ControlMessage> for Wire {
                 Self::Hello { version: *version, is_sender: *role == StreamEnd::Sender }
             }
             ControlMessage::Welcome { params, start_frame } => {
-                Self::Welcome { params: params.to_bytes(), start_frame: start_frame.0 }
+                let raster = params.raster.to_bytes();
+                Self::Welcome { params: params.to_bytes(), raster, start_frame: start_frame.0 }
             }
             ControlMessage::Ready => Self::Ready,
             ControlMessage::Ping { id, sent } => Self::Ping { id: *id, sent: sent.as_us() },
@@ -260,8 +262,9 @@ impl TryFrom<Wire> for ControlMessage {
             Wire::Hello { version, is_sender } => {
                 Self::Hello { version, role: if is_sender { StreamEnd::Sender } else { StreamEnd::Receiver } }
             }
-            Wire::Welcome { params, start_frame } => {
-                let params = StreamParams::from_bytes(&params)?;
+            Wire::Welcome { params, raster, start_frame } => {
+                let raster = Raster::from_bytes(&raster)?;
+                let params = StreamParams { raster, ..StreamParams::from_bytes(&params)? };
                 if params.codec.wavelet != Wavelet::Cdf97 {
                     return Err(ControlError::NotLive);
                 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use kernels::motion::{PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
 use kernels::quality::QualityEncoder;
 use kernels::{BackendInfo, EncodeError, Encoder, OpenError, PictureRef, Target};
-use picture::container::{ContainerWriter, FILE_BYTES, frame_overhead};
+use picture::container::{ContainerWriter, file_bytes, frame_overhead};
 use picture::frame::{Chroma, FrameSize};
 use picture::params::{Profile, StreamParams};
 
@@ -59,15 +59,15 @@ pub(crate) fn encode(
         (Some(loss), Some(settings)) => {
             params.codec.profile = lossy::profile(&params);
             let shown = coding.loss.shown.as_deref();
-            let call = Call::open(&params, (loss, settings.effort), info.siting, shown, compute)?;
+            let call = Call::open(&params, (loss, settings.effort), shown, compute)?;
             ClipEncoder::Call(Box::new(call))
         }
         _ => ClipEncoder::open(&params, rate, prediction, compute)?,
     };
     let cannot = || format!("{} cannot be written", output.display());
-    let mut file = ContainerWriter::with_siting(&params, info.siting, Output::create(output)?).with_context(cannot)?;
+    let mut file = ContainerWriter::new(&params, Output::create(output)?).with_context(cannot)?;
     while let Some(data) = reader.next()? {
-        encoder.encode(info.picture(&data)?, rate, &mut file)?;
+        encoder.encode(info.picture(&data)?, rate, file_bytes(&params), &mut file)?;
     }
     // Those of a call may not all be there.
     let pictures = if let ClipEncoder::Call(call) = &mut encoder { call.finish()? } else { file.pictures() };
@@ -105,15 +105,21 @@ impl ClipEncoder {
         })
     }
 
-    /// Appends a frame to `file`. The first one also pays for the head and the end of the file.
-    fn encode(&mut self, picture: PictureRef<'_>, rate: Rate, file: &mut ContainerWriter<Output>) -> Result<()> {
+    /// Appends a frame to `file`. The first one also pays for the head and the end of the file, `file_bytes`.
+    fn encode(
+        &mut self,
+        picture: PictureRef<'_>,
+        rate: Rate,
+        file_bytes: usize,
+        file: &mut ContainerWriter<Output>,
+    ) -> Result<()> {
         let size = picture.size();
         let budget = match rate {
             Rate::BitsPerPixel(bpp) => bytes_per_frame(bpp, size),
             Rate::BytesPerFrame(bytes) => bytes,
             Rate::Quality(_) | Rate::Step(_) | Rate::Lossless => 0,
         };
-        let overhead_bytes = frame_overhead(budget) + if file.pictures() == 0 { FILE_BYTES } else { 0 };
+        let overhead_bytes = frame_overhead(budget) + if file.pictures() == 0 { file_bytes } else { 0 };
         let target = match (&mut *self, rate) {
             (Self::Quality(encoder, least), Rate::Quality(decibels)) => {
                 let reached = encoder.encode(picture, decibels)?;

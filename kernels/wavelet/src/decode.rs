@@ -133,7 +133,7 @@ pub(crate) fn decode(
     if !still && !fills_pauses {
         check_pauses(input, picture.data().len() as u64)?;
     }
-    let writer = Writer::create(output, stream::decoded_info(&params, container.siting()))?;
+    let writer = Writer::create(output, stream::decoded_info(&params))?;
     let mut clip = Clip { picture, writer, written: 0, decoded: 0, still };
     let mut damages = Damages { file: input, places: 0 };
     let pause_max = (PAUSE_MAX_S * params.frame_rate.as_f64()) as u32;
@@ -294,7 +294,7 @@ impl Frames {
 pub(crate) fn info(input: &Path) -> Result<String> {
     let mut container = open(input)?;
     let params = *container.params();
-    let StreamParams { size, frame_rate, chroma, colour, codec } = params;
+    let StreamParams { size, frame_rate, chroma, colour, codec, .. } = params;
     let levels = match codec.levels {
         Levels::Full => "full".to_owned(),
         Levels::AtMost(levels) => levels.to_string(),

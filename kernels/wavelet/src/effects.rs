@@ -21,7 +21,7 @@ pub(crate) fn effects(input: &Path, output: &Path, args: &EffectsArgs) -> Result
     let params = stream::stream_params(&info, stream::own_chroma(info.format), CodecParams::default());
     let mut filter = EffectsFilter::new(params.size, params.chroma);
     let (mut out, mut pictures) = (filter.room(), 0);
-    let mut writer = Writer::create(output, stream::decoded_info(&params, info.siting))?;
+    let mut writer = Writer::create(output, stream::decoded_info(&params))?;
     while let Some(data) = reader.next()? {
         let apply = |picture| filter.apply(&effects, picture, &mut out);
         info.picture(&data).and_then(apply).with_context(|| format!("{} has no effects", input.display()))?;

@@ -23,7 +23,6 @@ use picture::gaps::Gaps;
 use picture::params::{Profile, StreamParams};
 use picture::pyramid::BlockLayout;
 use picture::vectors::VectorLayout;
-use picture::y4m::Siting;
 
 use crate::args::ComputeArgs;
 use crate::io::{Kind, Output, Writer};
@@ -77,7 +76,6 @@ impl Call {
     pub(crate) fn open(
         params: &StreamParams,
         (loss, effort): (Loss, Effort),
-        siting: Siting,
         shown: Option<&Path>,
         compute: &ComputeArgs,
     ) -> Result<Self> {
@@ -89,7 +87,7 @@ impl Call {
         let shown = shown
             .map(|path| {
                 Kind::of(path, &[Kind::Y4m])?;
-                Writer::create(path, stream::decoded_info(params, siting))
+                Writer::create(path, stream::decoded_info(params))
             })
             .transpose()?;
         let mut picture = Picture::decoded_from(params);

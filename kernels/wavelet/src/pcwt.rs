@@ -37,7 +37,7 @@ pub(crate) fn encode(
     let (choice, device) = (compute.backend, compute.device.as_deref());
     let mut encoder = open_pcwt_encoder(&params, choice, device)?;
     let cannot = || format!("{} cannot be written", output.display());
-    let mut file = ContainerWriter::with_siting(&params, info.siting, Output::create(output)?).with_context(cannot)?;
+    let mut file = ContainerWriter::new(&params, Output::create(output)?).with_context(cannot)?;
     while let Some(data) = reader.next()? {
         let frame = encoder.encode(info.picture(&data)?, qmin)?;
         file.bytes(&frame).with_context(cannot)?;

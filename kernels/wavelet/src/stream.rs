@@ -2,7 +2,6 @@
 
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::{CodecParams, StreamParams};
-use picture::y4m::Siting;
 
 use crate::io::PictureInfo;
 
@@ -23,16 +22,17 @@ pub(crate) fn exact_chroma(format: PixelFormat) -> Chroma {
 /// Returns the parameters of a stream of a file's pictures.
 pub(crate) fn stream_params(info: &PictureInfo, chroma: Chroma, codec: CodecParams) -> StreamParams {
     let codec = CodecParams { depth: info.depth, ..codec };
-    StreamParams { size: info.size, frame_rate: info.frame_rate, chroma, colour: info.colour, codec }
+    let PictureInfo { size, frame_rate, colour, raster, .. } = *info;
+    StreamParams { size, frame_rate, chroma, colour, raster, codec }
 }
 
-/// Returns the properties of the decoded pictures of a stream with chroma at `siting`.
-pub(crate) fn decoded_info(params: &StreamParams, siting: Siting) -> PictureInfo {
+/// Returns the properties of the decoded pictures of a stream.
+pub(crate) fn decoded_info(params: &StreamParams) -> PictureInfo {
     PictureInfo {
         size: params.size,
         format: params.chroma.picture_format(),
         depth: params.codec.depth,
-        siting,
+        raster: params.raster,
         colour: params.colour,
         frame_rate: params.frame_rate,
     }

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize};
-use picture::y4m::{Siting, Y4mHeader, Y4mReader, Y4mWriter};
+use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize, Raster};
+use picture::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
 use sender::source::pattern::{Pattern, draw_number, read_row};
 
 use crate::pictures::{each_picture, psnr};
@@ -110,7 +110,7 @@ pub(crate) fn prepare_clip(clip: &str, frame_rate: FrameRate, to: &Path) -> Resu
             size,
             rate: Some(frame_rate),
             chroma,
-            siting: Siting::Centre,
+            raster: Raster::default(),
             depth: BitDepth::Eight,
             colour: info.colour,
         };

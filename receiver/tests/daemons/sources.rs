@@ -4,6 +4,7 @@ use std::path::Path;
 
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder};
+use picture::frame::{FrameRate, PixelAspect, Raster, Siting};
 use serde_json::Value;
 
 use crate::support::{Daemon, Ended, Pair, has, read_y4m, until_nothing_is_lost};
@@ -121,5 +122,24 @@ fn smallest() -> Result<(), String> {
     stream(&pair, &format!("y4m:{}", input.display())).check(0, &[]);
     has(&last(&pair, "receiver.jsonl"), &[("frames_complete", 5), ("frames_shown", 5)])?;
     assert_eq!(numbers(&pair.folder.join("out.y4m")), [0, 1, 2, 3, 4]);
+    Ok(())
+}
+
+#[test]
+fn where_samples_lie_is_kept_from_end_to_end() {
+    until_nothing_is_lost(kept);
+}
+
+fn kept() -> Result<(), String> {
+    let pair = Pair::new();
+    let input = pair.folder.join("old.y4m");
+    let frame = [b"FRAME\n".as_slice(), &[90; 8 * 6 * 3 / 2]].concat();
+    let header = b"YUV4MPEG2 W8 H6 F30000:1001 Ip A10:11 C420mpeg2\n".as_slice();
+    std::fs::write(&input, [header, &frame.repeat(3), b"\n"].concat()).unwrap();
+    stream(&pair, &format!("y4m:{}", input.display())).check(0, &[]);
+    has(&last(&pair, "receiver.jsonl"), &[("frames_complete", 3), ("frames_shown", 3)])?;
+    let (header, _) = read_y4m(&pair.folder.join("out.y4m"));
+    let raster = Raster { siting: Siting::Left, aspect: PixelAspect::new(10, 11).unwrap() };
+    assert_eq!((header.raster, header.rate), (raster, FrameRate::new(30_000, 1001)));
     Ok(())
 }

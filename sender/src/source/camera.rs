@@ -9,12 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use common::units::Timestamp;
 use nokhwa::Buffer;
 use nokhwa::utils::{ApiBackend, CameraFormat, CameraIndex, FrameFormat, RequestedFormat, RequestedFormatType};
-use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Range};
+use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Range, Raster};
 use shell::clock;
 use shell::exit::Failure;
 
 use super::negotiate::{Chosen, Format, choose};
-use super::{FrameSource, SourceFrame, SourceInfo, jpeg};
+use super::{FrameSource, JpegDecoder, SourceFrame, SourceInfo, jpeg};
 
 /// Formats that can be used, best first: what needs the least work before the transform.
 const FORMATS: [FrameFormat; 5] =
@@ -79,6 +79,7 @@ pub(super) struct Camera {
     /// As it was taken; none while it has never been there.
     format: Option<CameraFormat>,
     info: SourceInfo,
+    jpeg: JpegDecoder,
     skipped: u64,
     /// True while it cannot be opened or read.
     lost: Arc<AtomicBool>,
@@ -101,9 +102,17 @@ impl Camera {
         let (format, described) = negotiate(index, &mut camera, size, rate)?;
         let (_, size, fps) = described;
         let frame_rate = FrameRate::new(fps, 1).or(rate).unwrap_or(FrameRate::USUAL);
-        let info = SourceInfo { size, frame_rate, colour: colour_of(format.format()), is_live: true, is_there: true };
-        let mut this =
-            Self { camera: Some(camera), index, format: Some(format), info, skipped: 0, lost: Arc::default() };
+        let (colour, raster) = (colour_of(format.format()), Raster::default());
+        let info = SourceInfo { size, frame_rate, colour, raster, is_live: true, is_there: true };
+        let mut this = Self {
+            camera: Some(camera),
+            index,
+            format: Some(format),
+            info,
+            jpeg: JpegDecoder::default(),
+            skipped: 0,
+            lost: Arc::default(),
+        };
         this.apply_format().map_err(|error| Failure::device(format!("camera {index}: {error}")))?;
         Ok(this)
     }
@@ -112,8 +121,9 @@ impl Camera {
     pub(super) fn awaited(index: u32, size: FrameSize, frame_rate: FrameRate) -> Self {
         // Of all that cameras give.
         let colour = ColourSpace::BT601_LIMITED;
-        let info = SourceInfo { size, frame_rate, colour, is_live: true, is_there: false };
-        Self { camera: None, index, format: None, info, skipped: 0, lost: Arc::default() }
+        let raster = Raster::default();
+        let info = SourceInfo { size, frame_rate, colour, raster, is_live: true, is_there: false };
+        Self { camera: None, index, format: None, info, jpeg: JpegDecoder::default(), skipped: 0, lost: Arc::default() }
     }
 
     fn apply_format(&mut self) -> Result<(), String> {
@@ -148,13 +158,13 @@ impl Camera {
     }
 
     /// Puts the picture's samples into `data`; an error says why it cannot be used.
-    fn convert(&self, picture: &Buffer, data: &mut Vec<u8>) -> Result<PixelFormat, String> {
+    fn convert(&mut self, picture: &Buffer, data: &mut Vec<u8>) -> Result<PixelFormat, String> {
         let bytes = picture.buffer();
         let format = match picture.source_frame_format() {
             FrameFormat::MJPEG => {
-                let (format, size) = jpeg::decode(bytes, false, data)?;
+                let (format, size) = self.jpeg.decode(bytes, data).map_err(|fault| fault.to_string())?;
                 if self.info.colour.range == Range::Limited {
-                    narrow(format, data);
+                    jpeg::narrow(format, size, data);
                 }
                 return if size == self.info.size { Ok(format) } else { Err(format!("it has {size} pixels")) };
             }
@@ -254,19 +264,6 @@ fn colour_of(format: FrameFormat) -> ColourSpace {
     }
 }
 
-/// Brings samples of the full range, as JPEGs have them, to the limited one (ITU-R BT.601, section 2.5.3).
-fn narrow(format: PixelFormat, data: &mut [u8]) {
-    let part = |sample: u8, black: u32, span: u32| (black + (u32::from(sample) * span + 127) / 255) as u8;
-    let tables: [[u8; 256]; 2] =
-        [(16, 219), (16, 224)].map(|(black, span)| std::array::from_fn(|at| part(at as u8, black, span)));
-    let chroma_from = if format == PixelFormat::YCbCr8 { 1 } else { 3 };
-    for pixel in data.chunks_mut(3) {
-        for (at, sample) in pixel.iter_mut().enumerate() {
-            *sample = tables[usize::from(at >= chroma_from)][usize::from(*sample)];
-        }
-    }
-}
-
 /// Returns the driver's time of the picture, if that is believable, on our clock.
 fn capture_time(picture: &Buffer) -> Timestamp {
     let now = clock::now();
@@ -283,15 +280,5 @@ mod tests {
     #[test]
     fn the_names_are_those_of_the_formats() {
         assert_eq!(FORMATS.map(|format| format.to_string()), NAMES);
-    }
-
-    #[test]
-    fn full_range_is_narrowed_around_grey() {
-        let mut data = [0, 0, 255, 255, 128, 1, 128, 255, 128];
-        narrow(PixelFormat::YCbCr8, &mut data);
-        assert_eq!(data, [16, 16, 240, 235, 128, 17, 126, 240, 128]);
-        let mut grey = [0, 128, 255, 255];
-        narrow(PixelFormat::Grey8, &mut grey);
-        assert_eq!(grey, [16, 126, 235, 235]);
     }
 }

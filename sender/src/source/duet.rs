@@ -87,8 +87,8 @@ impl DuetFilm {
     }
 
     pub(super) fn info(&self) -> SourceInfo {
-        let StreamParams { size, frame_rate, colour, .. } = *self.reader.params();
-        SourceInfo { size, frame_rate, colour, is_live: false, is_there: true }
+        let StreamParams { size, frame_rate, colour, raster, .. } = *self.reader.params();
+        SourceInfo { size, frame_rate, colour, raster, is_live: false, is_there: true }
     }
 
     pub(super) fn format(&self) -> PixelFormat {

@@ -1,218 +1,134 @@
-//! JPEG pictures one after another, as most USB cameras deliver them.
+//! The pictures of a file of JPEGs.
 
-use std::io::{self, Read};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-/// Largest picture, bytes; a longer one is broken.
-const PICTURE_BYTES_MAX: usize = 64 << 20;
-/// Bytes read at once.
-const CHUNK_BYTES: usize = 256 << 10;
+use picture::frame::{FrameSize, PixelFormat};
+use shell::exit::Failure;
 
-const SOI: u8 = 0xd8;
-const EOI: u8 = 0xd9;
-const SOS: u8 = 0xda;
+use super::film::Film;
+use super::input::{Input, failed};
+use super::{JpegDecoder, JpegFault, MjpegReader};
 
-/// Finds the pictures in a stream of bytes.
-#[derive(Debug)]
-pub struct MjpegReader<R> {
-    input: R,
-    buffer: Vec<u8>,
-    start: usize,
-    at_end: bool,
+/// A file of JPEG pictures. One that cannot be used is passed over and counted; what it is, is told the first time.
+pub(super) struct MjpegFilm {
+    reader: Option<MjpegReader<Input>>,
+    decoder: JpegDecoder,
+    /// The first picture, until it is asked for.
+    first: Option<PixelFormat>,
+    first_data: Vec<u8>,
+    size: FrameSize,
+    /// Pictures that could not be used, by the kind of their fault.
+    faults: BTreeMap<&'static str, u64>,
+    /// Pictures whose structure was broken, in earlier rounds.
     broken: u64,
+    path: PathBuf,
 }
 
-impl<R: Read> MjpegReader<R> {
-    /// Creates a reader of `input`.
-    pub fn new(input: R) -> Self {
-        Self { input, buffer: Vec::new(), start: 0, at_end: false, broken: 0 }
-    }
-
-    /// Returns the input, to begin it again.
-    pub fn into_inner(self) -> R {
-        self.input
-    }
-
-    /// Returns the pictures whose structure was broken so far.
-    pub fn broken(&self) -> u64 {
-        self.broken
-    }
-
-    /// Returns the bytes of the next picture that is whole by its markers; `None` at the end. Whatever stands between
-    /// pictures is skipped.
-    pub fn next_picture(&mut self) -> io::Result<Option<&[u8]>> {
-        loop {
-            match scan(&self.buffer[self.start..]) {
-                Scan::Whole { from, to } => {
-                    let range = self.start + from..self.start + to;
-                    self.start = range.end;
-                    return Ok(Some(&self.buffer[range]));
-                }
-                Scan::Broken { resume } => {
-                    self.broken += 1;
-                    self.start += resume;
-                }
-                Scan::Nothing { keep_from } => {
-                    self.start += keep_from;
-                    if !self.fill()? {
-                        return Ok(None);
-                    }
-                }
-                Scan::Unfinished { from } => {
-                    self.start += from;
-                    let too_long = self.buffer.len() - self.start > PICTURE_BYTES_MAX;
-                    if too_long || !self.fill()? {
-                        // Another picture may begin inside the one that has no end.
-                        self.broken += 1;
-                        self.start += 2;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Reads more; false at the end.
-    fn fill(&mut self) -> io::Result<bool> {
-        if self.at_end {
-            return Ok(false);
-        }
-        self.buffer.drain(..self.start);
-        self.start = 0;
-        let before = self.buffer.len();
-        let read = self.input.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut self.buffer)?;
-        self.at_end = read == 0;
-        Ok(self.buffer.len() > before)
-    }
-}
-
-/// Result of [`scan`]. Positions count from the start of the bytes given.
-#[derive(Debug, PartialEq, Eq)]
-enum Scan {
-    /// A picture.
-    Whole { from: usize, to: usize },
-    /// No picture begins before `keep_from`.
-    Nothing { keep_from: usize },
-    /// A picture begins at `from`; its end is not here yet.
-    Unfinished { from: usize },
-    /// A picture that cannot go on as it does; look on from `resume`.
-    Broken { resume: usize },
-}
-
-/// Finds the first picture in `bytes` by walking over its marker segments (ITU-T T.81, annex B): between SOI and
-/// SOS each has its length; after SOS come coded data, in which FF is followed by 00 or a restart marker.
-fn scan(bytes: &[u8]) -> Scan {
-    let Some(from) = bytes.windows(3).position(|window| window == [0xff, SOI, 0xff]) else {
-        return Scan::Nothing { keep_from: bytes.len().saturating_sub(2) };
-    };
-    let mut at = from + 2;
-    loop {
-        // Any number of FF may stand before a marker.
-        let Some(&marker) = bytes[at..].iter().skip(1).find(|&&byte| byte != 0xff) else {
-            return Scan::Unfinished { from };
+impl MjpegFilm {
+    /// Opens a file, and decodes up to the first picture that can be used, whose size is that of all.
+    ///
+    /// Errors: there is no picture that can be used.
+    pub(super) fn open(input: Input, path: &Path) -> Result<Self, Failure> {
+        let mut this = Self {
+            reader: Some(MjpegReader::new(input)),
+            decoder: JpegDecoder::default(),
+            first: None,
+            first_data: Vec::new(),
+            size: FrameSize::USUAL,
+            faults: BTreeMap::new(),
+            broken: 0,
+            path: path.to_owned(),
         };
-        if bytes[at] != 0xff {
-            return Scan::Broken { resume: from + 2 };
-        }
-        at += 1 + bytes[at + 1..].iter().take_while(|&&byte| byte == 0xff).count();
-        match marker {
-            EOI => return Scan::Whole { from, to: at + 1 },
-            SOI => return Scan::Broken { resume: at - 1 },
-            0x01 | 0xd0..=0xd7 => at += 1,
-            0x00 => return Scan::Broken { resume: from + 2 },
-            _ => {
-                let Some(&[high, low]) = bytes.get(at + 1..at + 3) else { return Scan::Unfinished { from } };
-                let length = usize::from(u16::from_be_bytes([high, low]));
-                if length < 2 {
-                    return Scan::Broken { resume: from + 2 };
+        let mut data = Vec::new();
+        let mut why = None;
+        let Some((format, size)) = this.decode(&mut data, |fault| why = Some(fault))? else {
+            let why = match (why, this.skipped()) {
+                (Some(fault), _) => format!(" that can be used: {fault}"),
+                (None, 1..) => " that can be used: the structure is broken of all that begin".to_owned(),
+                (None, 0) => String::new(),
+            };
+            return Err(Failure::usage(format!("{}: there is no JPEG picture in it{why}", path.display())));
+        };
+        (this.first, this.first_data, this.size) = (Some(format), data, size);
+        Ok(this)
+    }
+
+    /// Returns the size of all pictures.
+    pub(super) fn size(&self) -> FrameSize {
+        self.size
+    }
+
+    /// Decodes the next picture that can be decoded; `told` gets the fault of each before it.
+    fn decode(
+        &mut self,
+        data: &mut Vec<u8>,
+        mut told: impl FnMut(JpegFault),
+    ) -> Result<Option<(PixelFormat, FrameSize)>, Failure> {
+        loop {
+            let Some(reader) = &mut self.reader else { return Ok(None) };
+            match self.decoder.next(reader, data).map_err(|error| failed(&self.path, &error))? {
+                Some(Ok(picture)) => return Ok(Some(picture)),
+                Some(Err(JpegFault::OnlyTables)) => {}
+                Some(Err(fault)) => {
+                    self.skip(fault.kind(), &fault);
+                    told(fault);
                 }
-                at += 1 + length;
-                if marker == SOS {
-                    let Some(data) = bytes.get(at..) else { return Scan::Unfinished { from } };
-                    let end =
-                        data.windows(2).position(|pair| pair[0] == 0xff && !matches!(pair[1], 0 | 0xd0..=0xd7 | 0xff));
-                    let Some(end) = end else { return Scan::Unfinished { from } };
-                    at += end;
+                None => {
+                    self.tell_faults();
+                    return Ok(None);
                 }
             }
         }
-        if at >= bytes.len() {
-            return Scan::Unfinished { from };
+    }
+
+    fn skip(&mut self, kind: &'static str, fault: &dyn std::fmt::Display) {
+        let count = self.faults.entry(kind).or_default();
+        *count += 1;
+        if *count == 1 {
+            tracing::warn!("{}: a picture was skipped: {fault}", self.path.display());
+        } else {
+            tracing::debug!("{}: a picture was skipped: {fault}", self.path.display());
+        }
+    }
+
+    fn tell_faults(&self) {
+        let broken = self.broken + self.reader.as_ref().map_or(0, MjpegReader::broken);
+        let counts = self.faults.iter().map(|(&kind, &count)| (kind, count)).chain([("broken structure", broken)]);
+        let counts: Vec<_> = counts.filter(|&(_, count)| count > 0).map(|(kind, n)| format!("{n} {kind}")).collect();
+        if !counts.is_empty() {
+            tracing::warn!("{}: pictures skipped so far: {}", self.path.display(), counts.join(", "));
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// Returns the structure of a JPEG: an application segment that holds an EOI, a scan with stuffing and a restart.
-    fn picture(mark: u8) -> Vec<u8> {
-        let mut bytes = vec![0xff, SOI, 0xff, 0xe0, 0, 5, 0xff, EOI, mark];
-        bytes.extend_from_slice(&[0xff, SOS, 0, 3, 1, 9, 0xff, 0, 7, 0xff, 0xd3, mark, 0xff, 0xff, EOI]);
-        bytes
-    }
-
-    fn pictures(bytes: &[u8]) -> (Vec<Vec<u8>>, u64) {
-        // One byte at a time, so that every cut is tried.
-        struct Drops<'a>(&'a [u8]);
-        impl Read for Drops<'_> {
-            fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-                let count = self.0.len().min(out.len()).min(1);
-                out[..count].copy_from_slice(&self.0[..count]);
-                self.0 = &self.0[count..];
-                Ok(count)
+impl Film for MjpegFilm {
+    fn next(&mut self, data: &mut Vec<u8>) -> Result<Option<PixelFormat>, Failure> {
+        if let Some(format) = self.first.take() {
+            *data = std::mem::take(&mut self.first_data);
+            return Ok(Some(format));
+        }
+        while let Some((format, size)) = self.decode(data, |_| ())? {
+            if size == self.size {
+                return Ok(Some(format));
             }
+            self.skip("other size", &format!("it has {size} pixels, the first one has {}", self.size));
         }
-        let mut reader = MjpegReader::new(Drops(bytes));
-        let mut found = Vec::new();
-        while let Some(picture) = reader.next_picture().unwrap() {
-            found.push(picture.to_vec());
-        }
-        (found, reader.broken())
+        Ok(None)
     }
 
-    #[test]
-    fn pictures_are_cut_at_their_own_ends() {
-        let stream = [picture(1), b"between".to_vec(), picture(2), picture(3)].concat();
-        assert_eq!(pictures(&stream), (vec![picture(1), picture(2), picture(3)], 0));
+    fn begin_again(&mut self) -> Result<(), Failure> {
+        if let Some(reader) = self.reader.take() {
+            self.broken += reader.broken();
+            let mut input = reader.into_inner();
+            input.rewind(&self.path)?;
+            self.reader = Some(MjpegReader::new(input));
+        }
+        Ok(())
     }
 
-    #[test]
-    fn a_broken_picture_is_skipped_and_counted() {
-        let whole = picture(2);
-        for cut in 4..whole.len() {
-            let stream = [picture(1), whole[..cut].to_vec(), picture(3), picture(4), picture(5)].concat();
-            let (found, broken) = pictures(&stream);
-            assert!(found.contains(&picture(1)) && found.contains(&picture(5)), "{cut}");
-            assert!(broken > 0 || found.len() == 4, "{cut}: {broken} {}", found.len());
-        }
-    }
-
-    #[test]
-    fn a_truncated_end_is_counted() {
-        let whole = picture(1);
-        let (found, broken) = pictures(&[whole.clone(), whole[..whole.len() - 1].to_vec()].concat());
-        assert_eq!((found, broken), (vec![whole], 1));
-        assert_eq!(pictures(b""), (vec![], 0));
-        assert_eq!(pictures(b"no picture \xff\xd8"), (vec![], 0));
-    }
-
-    proptest! {
-        #[test]
-        fn random_bytes_never_panic_or_hang(bytes in prop::collection::vec(prop::sample::select(
-            vec![0xff, SOI, EOI, SOS, 0xe0, 0xd0, 0, 1, 2, 3, 9]), 0..200)) {
-            let (found, _) = pictures(&bytes);
-            for picture in found {
-                prop_assert!(picture.starts_with(&[0xff, SOI]) && picture.ends_with(&[EOI]));
-                prop_assert!(super::super::jpeg::decode(&picture, true, &mut Vec::new()).is_err());
-            }
-        }
-
-        #[test]
-        fn random_tails_never_panic(tail: Vec<u8>) {
-            let (found, _) = pictures(&[picture(1), tail].concat());
-            prop_assert_eq!(&found[0], &picture(1));
-        }
+    fn skipped(&self) -> u64 {
+        let broken = self.reader.as_ref().map_or(0, MjpegReader::broken);
+        self.faults.values().sum::<u64>() + self.broken + broken
     }
 }

@@ -3,6 +3,7 @@
 mod camera;
 mod duet;
 mod file;
+mod film;
 mod input;
 mod jpeg;
 mod mjpeg;
@@ -17,11 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use common::units::Timestamp;
-use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Raster};
 use shell::exit::Failure;
 
 pub use camera::{CameraDescription, cameras};
-pub use mjpeg::MjpegReader;
+pub use jpeg::{JpegDecoder, JpegFault, MjpegReader};
 pub use negotiate::Chosen;
 pub(crate) use open::asked;
 pub use open::{open, open_or_await};
@@ -47,6 +48,8 @@ pub struct SourceInfo {
     pub frame_rate: FrameRate,
     /// Meaning of their samples.
     pub colour: ColourSpace,
+    /// Where their samples lie, as far as a stream of their chroma keeps it.
+    pub raster: Raster,
     /// True if new pictures come whether or not older ones were taken: the newest counts. Otherwise none may be
     /// lost, and the source waits.
     pub is_live: bool,

@@ -5,7 +5,7 @@
 //! the most significant, white for 1. A cell's side is a thirty-fourth of the width, at most 16 pixels; a picture
 //! that is narrower than 34 pixels or lower than two cells has no strip. [`read_row`] reads a row.
 
-use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Raster};
 use shell::exit::Failure;
 
 use super::ticks::Ticks;
@@ -55,7 +55,8 @@ impl Pattern {
             ((dx * dx + dy * dy) * 64 / side) as u8
         });
         let wave = std::array::from_fn(|i| (126.0 + 90.0 * (i as f32 / 256.0 * std::f32::consts::TAU).cos()) as u8);
-        let info = SourceInfo { size, frame_rate, colour: ColourSpace::BT709_LIMITED, is_live: true, is_there: true };
+        let (colour, raster) = (ColourSpace::BT709_LIMITED, Raster::default());
+        let info = SourceInfo { size, frame_rate, colour, raster, is_live: true, is_there: true };
         Self { info, rings: rings.collect(), wave, number: 0, ticks: Ticks::new(frame_rate.interval()) }
     }
 

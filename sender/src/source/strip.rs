@@ -10,7 +10,7 @@
 //! - from (2, 5) a lane of 20 x 3 units, of which the half that begins at the part of [`LANE_MS`] that has passed is black, around
 //!   the end. A mixture of two times has, nearly, the phase between them.
 
-use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat};
+use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Raster};
 use shell::clock;
 use shell::exit::Failure;
 
@@ -84,7 +84,8 @@ pub struct Strip {
 impl Strip {
     /// Creates a strip in pictures of `size`, `frame_rate` times a second.
     pub fn new(size: FrameSize, frame_rate: FrameRate) -> Self {
-        let info = SourceInfo { size, frame_rate, colour: ColourSpace::BT709_LIMITED, is_live: true, is_there: true };
+        let (colour, raster) = (ColourSpace::BT709_LIMITED, Raster::default());
+        let info = SourceInfo { size, frame_rate, colour, raster, is_live: true, is_there: true };
         Self { info, ticks: Ticks::new(frame_rate.interval()) }
     }
 

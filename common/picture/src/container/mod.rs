@@ -1,7 +1,7 @@
 //! The `.duet` file: stream parameters, then frames as their bytes would go on the wire, with checksums.
 //!
 //! ```text
-//! "DUET"  u16 version  stream parameters (25 bytes)  u8 siting  check
+//! "DUET"  u16 version  stream parameters (25 bytes)  u8 siting  [u32 pixel width  u32 pixel height]  check
 //! per frame: u32 length of what follows the head, u32 number, u8 kind, check; then, of frames made of blocks:
 //!            u8 step, u24 fine blocks, directory of a run of all blocks, of kinds 0 and 1 a map, of 2 and 3 a list; kinds 1 and 3: a
 //!            map of the blocks that are missing; check
@@ -12,10 +12,11 @@
 //! none); with a reference, the run holds the slices of vectors and then the blocks. A frame of the profile `pcwt` is bytes that
 //! only its decoder reads, and a check. Numbers count pictures from 0; where one has no frame, the picture before it
 //! stands. Siting is 0, 1, .. in the order of
-//! [`crate::y4m::Siting`]. A *check* is the CRC-32 (ISO 3309) of the bytes before it, since the last check. All numbers
+//! [`crate::frame::Siting`]. A *check* is the CRC-32 (ISO 3309) of the bytes before it, since the last check. All numbers
 //! are little-endian.
 //!
-//! Files without prediction are of version 4 and have no kinds 2 and 3. Files of version 2 have no siting, no checks, no
+//! Files without prediction are of version 4 and have no kinds 2 and 3, those with it of version 5; pixels are square there.
+//! Versions 8 and 9 are the same two with the shape of a pixel in the head. Files of version 2 have no siting, no checks, no
 //! numbers, no kinds and no end: a frame is `u32 length`, then `u8 step, u24 fine blocks` and one run.
 
 mod reader;
@@ -24,7 +25,8 @@ mod writer;
 pub use reader::{ContainerReader, Content, Damage, Entry, FileFrame};
 pub use writer::ContainerWriter;
 
-use crate::params::{PARAMS_BYTES, ParamsError};
+use crate::frame::PixelAspect;
+use crate::params::{PARAMS_BYTES, ParamsError, RASTER_BYTES, StreamParams};
 use crate::run::RunError;
 
 /// Reasons for which a file, or a frame of one, cannot be read.
@@ -36,8 +38,6 @@ pub enum FileError {
     ShorterThanHead,
     #[error("not a .duet file: it does not begin with `DUET`")]
     OtherKind,
-    #[error("unknown siting: known are 0 centre, 1 left, 2 lines")]
-    UnknownSiting,
     #[error("a frame is shorter than its header")]
     ShorterThanFrameHeader,
     #[error("a frame's step is beyond the coarsest")]
@@ -49,7 +49,9 @@ pub enum FileError {
     #[error("the head of the file is damaged, so nothing in it can be decoded")]
     Head,
     #[error(
-        "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION}, {FILE_VERSION} and {GROUPS_VERSION}: make it anew with this program, or read it with the one that made it"
+        "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION}, {FILE_VERSION}, {GROUPS_VERSION}, {} and {}: make it anew with this program, or read it with the one that made it",
+        FILE_VERSION + ASPECT,
+        GROUPS_VERSION + ASPECT
     )]
     Version { found: u16 },
 }
@@ -59,6 +61,8 @@ pub enum FileError {
 pub const FILE_VERSION: u16 = 4;
 /// Version of files with prediction: lists of blocks, and blocks in groups.
 pub const GROUPS_VERSION: u16 = 5;
+/// Added to a version: the head has the shape of a pixel, too.
+const ASPECT: u16 = 4;
 /// The version without checks.
 pub const UNCHECKED_VERSION: u16 = 2;
 
@@ -70,6 +74,8 @@ const MAGIC: &[u8; 4] = b"DUET";
 const UNCHECKED_HEAD_BYTES: usize = MAGIC.len() + 2 + PARAMS_BYTES;
 /// These and the siting.
 const FILE_HEAD_BYTES: usize = UNCHECKED_HEAD_BYTES + 1;
+/// The shape of a pixel.
+const ASPECT_BYTES: usize = RASTER_BYTES - 1;
 const CHECK_BYTES: usize = 4;
 /// Length, number and kind of a frame.
 const FRAME_HEAD_BYTES: usize = 9;
@@ -86,8 +92,11 @@ const PARTIAL_LIST: u8 = 3;
 /// No frame: the end.
 const END: u8 = 255;
 
-/// Bytes of a file that belong to no frame.
-pub const FILE_BYTES: usize = FILE_HEAD_BYTES + CHECK_BYTES + FRAME_HEAD_BYTES + CHECK_BYTES;
+/// Returns the bytes of a file that belong to no frame.
+pub fn file_bytes(params: &StreamParams) -> usize {
+    let aspect = if params.raster.aspect == PixelAspect::SQUARE { 0 } else { ASPECT_BYTES };
+    FILE_HEAD_BYTES + aspect + CHECK_BYTES + FRAME_HEAD_BYTES + CHECK_BYTES
+}
 
 /// Returns the most that a frame takes in a file besides its [`crate::run::coded_size`], if both together are at most
 /// `bytes`.

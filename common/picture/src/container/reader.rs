@@ -5,15 +5,15 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use super::{
-    CHECK_BYTES, END, FILE_HEAD_BYTES, FILE_VERSION, FRAME_HEAD_BYTES, FileError, FrameHead, GROUPS_VERSION, MAGIC,
-    PARTIAL, PARTIAL_LIST, UNCHECKED_HEAD_BYTES, UNCHECKED_VERSION, WHOLE_LIST, pieces,
+    ASPECT, ASPECT_BYTES, CHECK_BYTES, END, FILE_HEAD_BYTES, FILE_VERSION, FRAME_HEAD_BYTES, FileError, FrameHead,
+    GROUPS_VERSION, MAGIC, PARTIAL, PARTIAL_LIST, UNCHECKED_HEAD_BYTES, UNCHECKED_VERSION, WHOLE_LIST, pieces,
 };
 use crate::coded::{FrameHeader, ReceivedFrame, StepIndex};
+use crate::frame::Raster;
 use crate::params::{Profile, StreamParams};
 use crate::pyramid::BlockLayout;
 use crate::run::{FRAME_HEADER_BYTES, Form, RunError, split_directory, split_map};
 use crate::vectors::VectorLayout;
-use crate::y4m::Siting;
 
 /// Bytes that are looked through at once for the next frame behind damage.
 const SEARCH_BYTES: usize = 1 << 16;
@@ -97,7 +97,6 @@ impl fmt::Display for Damage {
 pub struct ContainerReader<R> {
     input: R,
     params: StreamParams,
-    siting: Siting,
     is_checked: bool,
     blocks: usize,
     /// Bytes that have been read and are not used yet, and where in the file they begin.
@@ -119,31 +118,28 @@ impl<R: Read> ContainerReader<R> {
         let invalid = |error: FileError| io::Error::new(io::ErrorKind::InvalidData, error);
         let (mut input, mut head) = (input, Vec::new());
         input.by_ref().take(UNCHECKED_HEAD_BYTES as u64).read_to_end(&mut head)?;
-        let (params, version) = parse_head(&head).map_err(invalid)?;
-        let (params, is_checked) = (params.to_vec(), version != UNCHECKED_VERSION);
-        let mut siting = Siting::Centre;
+        let (bytes, version) = parse_head(&head).map_err(invalid)?;
+        let (bytes, is_checked) = (bytes.to_vec(), version != UNCHECKED_VERSION);
+        let mut raster = Raster::default();
         if is_checked {
-            input.by_ref().take((FILE_HEAD_BYTES - head.len() + CHECK_BYTES) as u64).read_to_end(&mut head)?;
-            if split_checked(&head, FILE_HEAD_BYTES).is_none() {
-                return Err(invalid(FileError::Head));
-            }
-            let unknown = FileError::UnknownSiting;
-            siting = Siting::from_index(head[FILE_HEAD_BYTES - 1]).ok_or_else(|| invalid(unknown))?;
+            let has_aspect = version >= FILE_VERSION + ASPECT;
+            let head_bytes = FILE_HEAD_BYTES + if has_aspect { ASPECT_BYTES } else { 0 };
+            input.by_ref().take((head_bytes - head.len() + CHECK_BYTES) as u64).read_to_end(&mut head)?;
+            let (checked, _) = split_checked(&head, head_bytes).ok_or_else(|| invalid(FileError::Head))?;
+            let mut bytes = raster.to_bytes();
+            bytes.iter_mut().zip(&checked[FILE_HEAD_BYTES - 1..]).for_each(|(to, from)| *to = *from);
+            raster = Raster::from_bytes(&bytes).map_err(|error| invalid(error.into()))?;
         }
-        let params = StreamParams::from_bytes(&params).map_err(|error| invalid(error.into()))?;
+        let params = StreamParams::from_bytes(&bytes).map_err(|error| invalid(error.into()))?;
+        let params = StreamParams { raster, ..params };
         let (blocks, offset) = (BlockLayout::new(&params).blocks().len(), head.len() as u64);
         let buffer = Vec::new();
-        Ok(Self { input, params, siting, is_checked, blocks, buffer, offset, is_over: false, next: 0, ended: false })
+        Ok(Self { input, params, is_checked, blocks, buffer, offset, is_over: false, next: 0, ended: false })
     }
 
     /// Returns the stream's parameters.
     pub fn params(&self) -> &StreamParams {
         &self.params
-    }
-
-    /// Returns where chroma of 4:2:0 lies.
-    pub fn siting(&self) -> Siting {
-        self.siting
     }
 
     /// Returns true if damage can be seen: the file has checks.
@@ -365,7 +361,8 @@ fn parse_head(bytes: &[u8]) -> Result<(&[u8], u16), FileError> {
         });
     };
     let found = u16::from_le_bytes([*low, *high]);
-    if ![UNCHECKED_VERSION, FILE_VERSION, GROUPS_VERSION].contains(&found) {
+    let checked = [FILE_VERSION, GROUPS_VERSION, FILE_VERSION + ASPECT, GROUPS_VERSION + ASPECT];
+    if found != UNCHECKED_VERSION && !checked.contains(&found) {
         return Err(FileError::Version { found });
     }
     if bytes.len() < UNCHECKED_HEAD_BYTES {

@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
-use super::{END, FILE_VERSION, FrameHead, GROUPS_VERSION, MAGIC, PARTIAL, PARTIAL_LIST, WHOLE, WHOLE_LIST, pieces};
+use super::{
+    ASPECT, END, FILE_VERSION, FrameHead, GROUPS_VERSION, MAGIC, PARTIAL, PARTIAL_LIST, WHOLE, WHOLE_LIST, pieces,
+};
 use crate::coded::{BlockState, CodedFrame, FrameHeader, PredictedFrame, ReceivedFrame};
+use crate::frame::PixelAspect;
 use crate::params::{Profile, StreamParams};
 use crate::run::{BLOCK_BYTES_MAX, DirectorySize, Form, map_bytes, write_directory};
-use crate::y4m::Siting;
 
 /// Writes a file, frame by frame. One that is not finished lacks its end, which a reader says.
 #[derive(Debug)]
@@ -20,17 +22,17 @@ pub struct ContainerWriter<W> {
 impl<W: Write> ContainerWriter<W> {
     /// Writes the head of a file.
     pub fn new(params: &StreamParams, out: W) -> io::Result<Self> {
-        Self::with_siting(params, Siting::Centre, out)
-    }
-
-    /// Writes the head of a file of pictures whose chroma lies elsewhere than Duet's.
-    pub fn with_siting(params: &StreamParams, siting: Siting, out: W) -> io::Result<Self> {
         let predicts = matches!(params.codec.profile, Profile::Predicted(_));
         let mut writer = Self { out, predicts, next: 0 };
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(if predicts { GROUPS_VERSION } else { FILE_VERSION }.to_le_bytes());
+        let raster = params.raster.to_bytes();
+        let (more, raster) = match params.raster.aspect {
+            PixelAspect::SQUARE => (0, &raster[..1]),
+            _ => (ASPECT, &raster[..]),
+        };
+        bytes.extend((more + if predicts { GROUPS_VERSION } else { FILE_VERSION }).to_le_bytes());
         bytes.extend(params.to_bytes());
-        bytes.push(siting.index());
+        bytes.extend(raster);
         check(&mut bytes, 0);
         writer.out.write_all(&bytes)?;
         Ok(writer)

@@ -9,9 +9,13 @@
 //! The small ones are 0, 1, .. in the order of their enums' variants, and wavelet 2 is the CDF 5/3 of samples of 10
 //! bits instead of 8; profile 128 + n is the one with prediction from the last n frames; `levels` is 255 for full, else
 //! the limit.
+//!
+//! Where the samples lie ([`Raster`]) follows apart: `u8 siting, u32 pixel width, u32 pixel height`, the two in proportion.
 
 use super::{Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, StreamParams, Wavelet, Weights};
-use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, InvalidSize, Matrix, Range};
+use crate::frame::{
+    BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, InvalidSize, Matrix, PixelAspect, Range, Raster, Siting,
+};
 
 /// Reasons for which bytes are no stream parameters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +48,10 @@ pub enum ParamsError {
     Padding,
     #[error("unknown weights: known are 0 psnr, 1 visual")]
     Weights,
+    #[error("unknown siting: known are 0 centre, 1 left, 2 lines")]
+    Siting,
+    #[error("a pixel has a width or a height of 0, but not both")]
+    Aspect,
     #[error(transparent)]
     Size(#[from] InvalidSize),
 }
@@ -51,12 +59,15 @@ pub enum ParamsError {
 /// Length of [`StreamParams::to_bytes`].
 pub const PARAMS_BYTES: usize = 25;
 
+/// Length of [`Raster::to_bytes`].
+pub const RASTER_BYTES: usize = 9;
+
 const LEVELS_FULL: u8 = 255;
 /// Added to the number of states of a profile with prediction.
 const PREDICTED: u8 = 128;
 
 impl StreamParams {
-    /// Encodes the parameters as they travel and lie in `.duet` files.
+    /// Encodes the parameters as they travel and lie in `.duet` files, but for the raster.
     ///
     /// A limit of 255 levels is written as 254, which is the same thing: no square has more than 14.
     pub fn to_bytes(&self) -> [u8; PARAMS_BYTES] {
@@ -109,7 +120,7 @@ impl StreamParams {
         bytes
     }
 
-    /// Reads what [`Self::to_bytes`] wrote; exactly [`PARAMS_BYTES`] long.
+    /// Reads what [`Self::to_bytes`] wrote; exactly [`PARAMS_BYTES`] long. The raster is the usual one.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParamsError> {
         let bytes: &[u8; PARAMS_BYTES] = bytes.try_into().map_err(|_| ParamsError::Length)?;
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -144,6 +155,7 @@ impl StreamParams {
                     _ => return Err(ParamsError::Range),
                 },
             },
+            raster: Raster::default(),
             codec: CodecParams {
                 profile: match bytes[19] {
                     0 => Profile::Quad,
@@ -182,6 +194,27 @@ impl StreamParams {
                     _ => return Err(ParamsError::Weights),
                 },
             },
+        })
+    }
+}
+
+impl Raster {
+    /// Encodes where samples lie.
+    pub fn to_bytes(&self) -> [u8; RASTER_BYTES] {
+        let mut bytes = [0; RASTER_BYTES];
+        bytes[0] = self.siting.index();
+        bytes[1..5].copy_from_slice(&self.aspect.width().to_le_bytes());
+        bytes[5..9].copy_from_slice(&self.aspect.height().to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote.
+    pub fn from_bytes(bytes: &[u8; RASTER_BYTES]) -> Result<Self, ParamsError> {
+        let [siting, a, b, c, d, e, f, g, h] = *bytes;
+        let aspect = PixelAspect::new(u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+        Ok(Self {
+            siting: Siting::from_index(siting).ok_or(ParamsError::Siting)?,
+            aspect: aspect.ok_or(ParamsError::Aspect)?,
         })
     }
 }

@@ -1,20 +1,21 @@
 //! YUV4MPEG2 (Y4M): one header line, then for each picture a line `FRAME` and its planes.
 //!
 //! Pictures are 4:2:0 (any siting), 4:4:4 or luma alone, of 8 bits or, as `C420p10`, `C444p10` and `Cmono10`, of 10, which take
-//! two bytes, the low one first. `C422` of 8 bits is read as 4:4:4. Of the header, size (`W`, `H`), rate (`F`),
-//! sampling (`C`) and range (`XCOLORRANGE`) count.
+//! two bytes, the low one first. `C422` of 8 bits is read as 4:4:4. Of the header, size (`W`, `H`), rate (`F`), shape of a
+//! pixel (`A`), sampling (`C`, or the comment `XYSCSS` of older programs where that is missing) and range (`XCOLORRANGE`) count.
 //!
 //! The format has no word for the matrix. The rule is that of video without colour information: BT.709 from
 //! [`BT709_LINES_MIN`] lines on, else BT.601. Where a stream has the other matrix, [`Y4mWriter`] adds the comment
 //! `XDUETMATRIX=BT601` or `XDUETMATRIX=BT709`, which [`Y4mReader`] obeys and other programs pass over.
 
+mod header;
 mod reader;
 mod writer;
 
 pub use reader::{Y4mError, Y4mReader};
 pub use writer::Y4mWriter;
 
-use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, PixelFormat, Range};
+use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, PixelFormat, Range, Raster};
 use crate::params::StreamParams;
 
 /// Lines of the smallest picture that counts as high definition.
@@ -26,43 +27,6 @@ const FRAME: &[u8] = b"FRAME";
 const RANGE_KEY: &str = "COLORRANGE=";
 const MATRIX_KEY: &str = "DUETMATRIX=";
 
-/// Place of a chroma sample of 4:2:0 among its 2x2 pixels. Samples are kept as they are; this is only passed on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Siting {
-    /// In their middle, as Duet makes them: `420jpeg`.
-    #[default]
-    Centre,
-    /// Between the left two: `420mpeg2`.
-    Left,
-    /// On the left ones, Cb on the upper and Cr on the lower one: `420paldv`.
-    Lines,
-}
-
-impl Siting {
-    const ALL: [(Self, &'static str); 3] =
-        [(Self::Centre, "420jpeg"), (Self::Left, "420mpeg2"), (Self::Lines, "420paldv")];
-
-    /// Returns the word for it in the header of a Y4M stream.
-    pub fn name(self) -> &'static str {
-        Self::ALL[usize::from(self.index())].1
-    }
-
-    /// Returns its number in a `.duet` file.
-    pub const fn index(self) -> u8 {
-        self as u8
-    }
-
-    /// The siting with that number.
-    pub fn from_index(index: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(index)).map(|&(siting, _)| siting)
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, known)| *known == name).map(|&(siting, _)| siting)
-    }
-}
-
 /// The properties that all pictures of a Y4M stream share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Y4mHeader {
@@ -72,8 +36,8 @@ pub struct Y4mHeader {
     pub rate: Option<FrameRate>,
     /// Sampling of chroma.
     pub chroma: Chroma,
-    /// Place of chroma of 4:2:0 with 8 bits.
-    pub siting: Siting,
+    /// Where the samples lie. The place of chroma counts for 4:2:0 with 8 bits.
+    pub raster: Raster,
     /// Bits of a sample.
     pub depth: BitDepth,
     /// Meaning of the samples.
@@ -94,8 +58,8 @@ impl Y4mHeader {
 
 impl From<&StreamParams> for Y4mHeader {
     fn from(params: &StreamParams) -> Self {
-        let StreamParams { size, frame_rate, chroma, colour, codec } = *params;
-        Self { size, rate: Some(frame_rate), chroma, siting: Siting::Centre, depth: codec.depth, colour }
+        let StreamParams { size, frame_rate, chroma, colour, raster, codec } = *params;
+        Self { size, rate: Some(frame_rate), chroma, raster, depth: codec.depth, colour }
     }
 }
 

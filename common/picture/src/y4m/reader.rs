@@ -2,8 +2,9 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::{FRAME, MAGIC, MATRIX_KEY, RANGE_KEY, Siting, Y4mHeader, default_matrix, matrix_name, range_name};
-use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, Range};
+use super::header::parse;
+use super::{FRAME, Y4mHeader};
+use crate::frame::FrameSize;
 
 /// Longest header line, bytes.
 const LINE_BYTES_MAX: u64 = 1024;
@@ -61,8 +62,10 @@ impl<R: BufRead> Y4mReader<R> {
         let number = self.frames + 1;
         match read_line(&mut self.input)? {
             Line::End => return Ok(false),
-            Line::Whole(line) if line == FRAME || line.starts_with(b"FRAME ") => {}
-            Line::Cut(line) if FRAME.starts_with(&line) || line.starts_with(b"FRAME ") => {
+            Line::Whole(line) if is_frame(&line) => {}
+            // Some programs end the file with an empty line.
+            Line::Whole(line) if line.is_empty() && self.input.fill_buf()?.is_empty() => return Ok(false),
+            Line::Cut(line) if FRAME.starts_with(&line) || is_frame(&line) => {
                 return Err(if self.input.fill_buf()?.is_empty() {
                     Y4mError::Truncated(number)
                 } else {
@@ -90,6 +93,11 @@ impl<R: BufRead> Y4mReader<R> {
     }
 }
 
+/// Returns true for the line before a picture, whatever parameters stand in it.
+fn is_frame(line: &[u8]) -> bool {
+    line.strip_prefix(FRAME).is_some_and(|rest| matches!(rest.first(), None | Some(b' ' | b'\t')))
+}
+
 /// Makes 4:4:4 planes of 4:2:2 ones.
 fn widen_chroma(data: &mut Vec<u8>, size: FrameSize) {
     let (width, half) = (size.width(), size.halved().width());
@@ -98,72 +106,6 @@ fn widen_chroma(data: &mut Vec<u8>, size: FrameSize) {
         let wide = row.iter().flat_map(|&sample| [sample; 2]);
         data.extend(wide.take(width));
     }
-}
-
-/// Parses a header line; also returns true if its pictures are 4:2:2.
-fn parse(line: &str) -> Result<(Y4mHeader, bool), Y4mError> {
-    let mut words = line.split(' ').filter(|word| !word.is_empty());
-    if words.next() != Some(MAGIC) {
-        return Err(Y4mError::NoHeader);
-    }
-    let (mut width, mut height, mut rate, mut sampling) = (None, None, None, "420");
-    let (mut range, mut matrix) = (Range::Limited, None);
-    for word in words {
-        match word.split_at_checked(1) {
-            Some(("W", value)) => width = side(value),
-            Some(("H", value)) => height = side(value),
-            Some(("F", value)) => rate = parse_rate(value)?,
-            Some(("C", value)) => sampling = value,
-            Some(("X", comment)) => {
-                if let Some(name) = comment.strip_prefix(RANGE_KEY) {
-                    range = if name == range_name(Range::Full) { Range::Full } else { Range::Limited };
-                } else if let Some(name) = comment.strip_prefix(MATRIX_KEY) {
-                    matrix = [Matrix::Bt601, Matrix::Bt709].into_iter().find(|&matrix| matrix_name(matrix) == name);
-                }
-            }
-            _ => {}
-        }
-    }
-    let (Some(width), Some(height)) = (width, height) else {
-        return Err(Y4mError::Header("its header does not name width and height".to_owned()));
-    };
-    let size = FrameSize::new(width, height).map_err(|error| Y4mError::Header(error.to_string()))?;
-    let (chroma, depth) = match sampling {
-        "420" | "420jpeg" | "420mpeg2" | "420paldv" => (Chroma::C420, BitDepth::Eight),
-        "444" | "422" => (Chroma::C444, BitDepth::Eight),
-        "mono" => (Chroma::Grey, BitDepth::Eight),
-        "420p10" => (Chroma::C420, BitDepth::Ten),
-        "444p10" => (Chroma::C444, BitDepth::Ten),
-        "mono10" => (Chroma::Grey, BitDepth::Ten),
-        other => {
-            let message = format!(
-                "its colour space is `C{other}`: only C420, C444 and Cmono with 8 or 10 bits and C422 with 8 can be used"
-            );
-            return Err(Y4mError::Header(message));
-        }
-    };
-    let colour = ColourSpace { matrix: matrix.unwrap_or(default_matrix(size)), range };
-    let siting = Siting::from_name(sampling).unwrap_or_default();
-    Ok((Y4mHeader { size, rate, chroma, siting, depth, colour }, sampling == "422"))
-}
-
-/// Parses a width or height; a number beyond `u32` counts as its largest.
-fn side(digits: &str) -> Option<u32> {
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| digits.parse().unwrap_or(u32::MAX))
-}
-
-/// Parses `numerator:denominator`; `0:0` means that it is not known.
-fn parse_rate(value: &str) -> Result<Option<FrameRate>, Y4mError> {
-    if value == "0:0" {
-        return Ok(None);
-    }
-    let parts = value.split_once(':').and_then(|(n, d)| Some((n.parse().ok()?, d.parse().ok()?)));
-    let rate = parts.and_then(|(numerator, denominator)| FrameRate::new(numerator, denominator));
-    rate.map(Some).ok_or_else(|| {
-        let message = format!("its frame rate `{value}` is not possible: it must be above 0 and at most 1000");
-        Y4mError::Header(message)
-    })
 }
 
 /// Result of [`read_line`].
@@ -189,6 +131,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, Matrix, PixelAspect, Range, Raster, Siting};
 
     #[test]
     fn pictures_come_whole_and_then_the_end() {
@@ -199,7 +142,7 @@ mod tests {
             size: FrameSize::new(3, 1).unwrap(),
             rate: FrameRate::new(30_000, 1001),
             chroma: Chroma::C420,
-            siting: Siting::Centre,
+            raster: Raster::default(),
             depth: BitDepth::Eight,
             colour: ColourSpace::BT601_LIMITED,
         };
@@ -208,6 +151,42 @@ mod tests {
         assert!(reader.read(&mut data).unwrap() && data == b"1234567");
         assert!(reader.read(&mut data).unwrap() && data == b"abcdefg");
         assert!(!reader.read(&mut data).unwrap());
+    }
+
+    #[test]
+    fn what_other_programs_write_is_read() {
+        let read = |header: &str, tail: &str| {
+            let bytes = [header.as_bytes(), b"\nFRAME\tIp\n123456", tail.as_bytes()].concat();
+            let mut reader = Y4mReader::new(bytes.as_slice()).unwrap();
+            let mut data = Vec::new();
+            assert!(
+                reader.read(&mut data).unwrap() && data == b"123456" && !reader.read(&mut data).unwrap(),
+                "{header}"
+            );
+            *reader.header()
+        };
+        let raster = |siting, width, height| Raster { siting, aspect: PixelAspect::new(width, height).unwrap() };
+        for (words, expected) in [
+            ("C420jpeg", raster(Siting::Centre, 0, 0)),
+            ("A1:1 C420mpeg2", raster(Siting::Left, 1, 1)),
+            ("A10:11 C420paldv", raster(Siting::Lines, 10, 11)),
+            ("A0:1 XYSCSS=420MPEG2", raster(Siting::Left, 0, 0)),
+            ("A59:54 XYSCSS=420JPEG", raster(Siting::Centre, 59, 54)),
+            // The word wins over the comment.
+            ("C420mpeg2 XYSCSS=420JPEG", raster(Siting::Left, 0, 0)),
+        ] {
+            for header in
+                [format!("YUV4MPEG2 W2 H2 F25:1 {words}"), format!("YUV4MPEG2\tW2\tH2\t{words}").replace(' ', "\t")]
+            {
+                assert_eq!(read(&header, "").raster, expected, "{header}");
+                assert_eq!(read(&header, "\n").raster, expected, "{header}");
+            }
+        }
+        let full = Y4mReader::new(b"YUV4MPEG2 W2 H2 XYSCSS=444\n".as_slice()).unwrap();
+        assert_eq!(full.header().chroma, Chroma::C444);
+        let lines = Y4mReader::new(b"YUV4MPEG2 W2 H2\nFRAME\n123456\n\nFRAME\n123456".as_slice());
+        let (mut reader, mut data) = (lines.unwrap(), Vec::new());
+        assert!(reader.read(&mut data).unwrap() && matches!(reader.read(&mut data), Err(Y4mError::NoFrame(2))));
     }
 
     #[test]
@@ -259,6 +238,10 @@ mod tests {
             ("YUV4MPEG2 W4 H4 C420p12\n", "`C420p12`"),
             ("YUV4MPEG2 W4 H4 C422p10\n", "`C422p10`"),
             ("YUV4MPEG2 W4 H4 C444alpha\n", "`C444alpha`"),
+            ("YUV4MPEG2 W4 H4 C420jpeg\r\n", "carriage return"),
+            ("YUV4MPEG2\r\n", "carriage return"),
+            ("YUV4MPEG2 W4 H4 XYSCSS=411\n", "`XYSCSS=411`"),
+            ("YUV4MPEG2 W4 H4 Aten\n", "`Aten`"),
             ("YUV4MPEG2 W4 H4 F0:1\n", "`0:1`"),
             ("YUV4MPEG2 W4 H4 F25\n", "`25`"),
             ("YUV4MPEG2 W4 H4 F1001:1\n", "at most 1000"),

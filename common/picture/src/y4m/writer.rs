@@ -22,7 +22,7 @@ impl<W: Write> Y4mWriter<W> {
             (Chroma::Grey, BitDepth::Ten) => "mono10",
             (Chroma::C444, BitDepth::Eight) => "444",
             (Chroma::C444, BitDepth::Ten) => "444p10",
-            (Chroma::C420, BitDepth::Eight) => header.siting.name(),
+            (Chroma::C420, BitDepth::Eight) => header.raster.siting.name(),
             (Chroma::C420, BitDepth::Ten) => "420p10",
             (Chroma::Rgb, _) => {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "Y4M holds no RGB pictures"));
@@ -35,7 +35,9 @@ impl<W: Write> Y4mWriter<W> {
         };
         writeln!(
             output,
-            "{MAGIC} W{width} H{height} F{numerator}:{denominator} Ip A1:1 C{sampling} X{RANGE_KEY}{range}{matrix}"
+            "{MAGIC} W{width} H{height} F{numerator}:{denominator} Ip A{}:{} C{sampling} X{RANGE_KEY}{range}{matrix}",
+            header.raster.aspect.width(),
+            header.raster.aspect.height(),
         )?;
         Ok(Self { output, picture_bytes: header.picture_bytes() })
     }
@@ -59,12 +61,12 @@ impl<W: Write> Y4mWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{ColourSpace, FrameRate, FrameSize, Matrix, Range};
-    use crate::y4m::{Siting, Y4mReader};
+    use crate::frame::{ColourSpace, FrameRate, FrameSize, Matrix, PixelAspect, Range, Raster, Siting};
+    use crate::y4m::Y4mReader;
 
     fn header(height: u32, chroma: Chroma, colour: ColourSpace) -> Y4mHeader {
         let (size, rate) = (FrameSize::new(3, height).unwrap(), FrameRate::new(30_000, 1001));
-        Y4mHeader { size, rate, chroma, siting: Siting::Centre, depth: BitDepth::Eight, colour }
+        Y4mHeader { size, rate, chroma, raster: Raster::default(), depth: BitDepth::Eight, colour }
     }
 
     #[test]
@@ -84,7 +86,8 @@ mod tests {
                     for range in [Range::Limited, Range::Full] {
                         let mut header = header(height, chroma, ColourSpace { matrix, range });
                         if (chroma, matrix) == (Chroma::C420, Matrix::Bt601) {
-                            header.siting = if range == Range::Full { Siting::Lines } else { Siting::Left };
+                            header.raster.siting = if range == Range::Full { Siting::Lines } else { Siting::Left };
+                            header.raster.aspect = PixelAspect::new(10, 11).unwrap();
                         } else if range == Range::Full {
                             (header.rate, header.depth) = (None, BitDepth::Ten);
                         }

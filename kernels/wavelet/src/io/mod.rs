@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use kernels::{PictureError, PictureRef};
 use picture::container::ContainerWriter;
-use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat};
-use picture::y4m::Siting;
+use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat, Raster};
 
 use crate::progress::count;
 
@@ -27,8 +26,8 @@ pub(crate) struct PictureInfo {
     pub(crate) size: FrameSize,
     pub(crate) format: PixelFormat,
     pub(crate) depth: BitDepth,
-    /// Place of chroma of 4:2:0.
-    pub(crate) siting: Siting,
+    /// Where the samples lie.
+    pub(crate) raster: Raster,
     /// Meaning of Y, Cb and Cr, now or after conversion from RGB.
     pub(crate) colour: ColourSpace,
     pub(crate) frame_rate: FrameRate,
@@ -37,8 +36,8 @@ pub(crate) struct PictureInfo {
 impl PictureInfo {
     /// Returns those of pictures of which nothing else is known.
     pub(crate) fn usual(format: PixelFormat, depth: BitDepth, size: FrameSize) -> Self {
-        let (siting, colour, frame_rate) = (Siting::Centre, ColourSpace::BT709_LIMITED, FrameRate::USUAL);
-        Self { size, format, depth, siting, colour, frame_rate }
+        let (raster, colour, frame_rate) = (Raster::default(), ColourSpace::BT709_LIMITED, FrameRate::USUAL);
+        Self { size, format, depth, raster, colour, frame_rate }
     }
 
     /// Returns a picture of the file.

@@ -32,7 +32,7 @@ impl Y4mInput {
             size: header.size,
             format: header.format(),
             depth: header.depth,
-            siting: header.siting,
+            raster: header.raster,
             colour: header.colour,
             frame_rate,
         };
@@ -67,8 +67,8 @@ impl Y4mOutput {
             PixelFormat::I420 => Chroma::C420,
             _ => bail!("{}: a .y4m file holds no RGB pictures: write this one to .png or .ppm", path.display()),
         };
-        let PictureInfo { size, depth, siting, colour, frame_rate, .. } = info;
-        let header = Y4mHeader { size, rate: Some(frame_rate), chroma, siting, depth, colour };
+        let PictureInfo { size, depth, raster, colour, frame_rate, .. } = info;
+        let header = Y4mHeader { size, rate: Some(frame_rate), chroma, raster, depth, colour };
         let output = Output::create(path)?;
         let writer = Y4mWriter::new(output, &header).with_context(|| cannot_write(path))?;
         Ok(Self { path: path.to_owned(), writer })

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use image::imageops::{FilterType, resize};
 use image::{ImageBuffer, Luma};
-use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize};
-use picture::y4m::{Siting, Y4mHeader, Y4mWriter};
+use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize, Raster};
+use picture::y4m::{Y4mHeader, Y4mWriter};
 
 use super::strip;
 use crate::pictures::{each_picture, psnr};
@@ -44,7 +44,7 @@ impl Clip {
         let colour = colour.with_context(|| format!("{from} holds no picture"))?;
         let rate = FrameRate::new(FRAMES_PER_SECOND, 1);
         let header =
-            Y4mHeader { size, rate, chroma: Chroma::C420, siting: Siting::Centre, depth: BitDepth::Eight, colour };
+            Y4mHeader { size, rate, chroma: Chroma::C420, raster: Raster::default(), depth: BitDepth::Eight, colour };
         let file = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
         let mut writer = Y4mWriter::new(BufWriter::with_capacity(1 << 20, file), &header)?;
         for number in 0..numbered(pictures.len()) {
