@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use crate::percentiles::Percentiles;
 use crate::session::{Cause, ReasonCounts};
-use crate::stats::{CallState, ReceiverReport, SenderReport, StageSummary, Standing};
+use crate::stats::{CallState, ReceiverReport, SenderReport, StageSummary, Standing, UnusablePictures};
 
 /// Something whose values can stand on a metrics page.
 pub trait Metrics {
@@ -71,6 +71,17 @@ impl Page {
         }
     }
 
+    /// Pictures of a camera that could not be used, by reason.
+    fn unusable(&mut self, pictures: &UnusablePictures) {
+        let UnusablePictures { empty, short, flagged, failed, damaged } = *pictures;
+        let name =
+            self.family("frames_unusable_total", "counter", "Pictures of a camera that could not be used, by reason.");
+        let of = [("empty", empty), ("short", short), ("flagged", flagged), ("failed", failed), ("damaged", damaged)];
+        for (reason, count) in of {
+            self.sample(&name, &[("reason", reason)], count as f64);
+        }
+    }
+
     /// Percentiles of each stage.
     fn stages(&mut self, stages: &StageSummary) {
         let name = self.family("stage_seconds", "summary", "Time that a frame spends in each stage.");
@@ -125,6 +136,7 @@ impl Metrics for SenderReport {
             frames_sent,
             frames_dropped,
             frames_damaged,
+            frames_unusable,
             bytes_sent,
             bits_per_pixel,
             rate_target_bps,
@@ -145,6 +157,7 @@ impl Metrics for SenderReport {
         page.counter("frames_sent", "Frames of which all datagrams left.", *frames_sent);
         page.counter("frames_dropped", "Pictures not coded or not sent whole.", *frames_dropped);
         page.counter("frames_damaged", "Pictures of the source that could not be used.", *frames_damaged);
+        page.unusable(frames_unusable);
         page.counter("bytes_sent", "Bytes of all datagrams.", *bytes_sent);
         page.gauge("bits_per_pixel", "Coded bits per pixel of the frames sent.", Some(*bits_per_pixel));
         page.gauge("rate_target_bits_per_second", "Rate that the frames are made for.", Some(*rate_target_bps as f64));

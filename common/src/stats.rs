@@ -107,6 +107,29 @@ pub struct Standing {
     pub path_changes: u64,
 }
 
+/// Pictures of a camera that have come and could not be used, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct UnusablePictures {
+    /// Without a byte.
+    pub empty: u64,
+    /// With fewer bytes than a picture has.
+    pub short: u64,
+    /// Damaged, as the driver says.
+    pub flagged: u64,
+    /// Not fetched by the driver.
+    pub failed: u64,
+    /// Not decoded: damaged, or of an unknown kind.
+    pub damaged: u64,
+}
+
+impl UnusablePictures {
+    /// Returns all of them.
+    pub fn sum(&self) -> u64 {
+        let Self { empty, short, flagged, failed, damaged } = *self;
+        empty + short + flagged + failed + damaged
+    }
+}
+
 /// A line of the sender's statistics file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SenderReport {
@@ -121,6 +144,8 @@ pub struct SenderReport {
     pub frames_dropped: u64,
     /// Pictures of the source that could not be used, such as damaged JPEGs; among those dropped.
     pub frames_damaged: u64,
+    /// Those of a camera, by reason.
+    pub frames_unusable: UnusablePictures,
     /// Bytes of all datagrams.
     pub bytes_sent: u64,
     /// Coded bits per pixel of the frames sent.
@@ -259,7 +284,7 @@ mod tests {
         check_keys(
             &SenderReport::default(),
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
-             black_holes stalled_ms frames_damaged frames_predicted frames_replayed state_mismatches backend device
+             black_holes stalled_ms frames_damaged frames_unusable frames_predicted frames_replayed state_mismatches backend device
              stages_us final unix_ms state connected path path_changes reasons",
         );
         check_keys(

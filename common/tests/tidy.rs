@@ -65,9 +65,8 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
     let homes = [
         ("ocl", vec!["kernels/src/opencl/"]),
         ("ocl_core", vec!["kernels/src/opencl/"]),
-        ("nokhwa", vec!["sender/src/source/camera.rs", "sender/src/source/camera/"]),
         ("turbojpeg", vec!["sender/src/source/jpeg/planes.rs"]),
-        ("v4l", vec!["receiver/src/sink/video_output.rs"]),
+        ("v4l", vec!["sender/src/source/camera/device.rs", "receiver/src/sink/video_output.rs"]),
         ("minifb", vec!["receiver/src/sink/window/with_minifb.rs"]),
         ("winit", vec!["receiver/src/sink/window/with_winit.rs"]),
         ("softbuffer", vec!["receiver/src/sink/window/with_winit.rs"]),

@@ -115,6 +115,7 @@ fn golden_control_messages() {
         (ControlMessage::Source { state: SourceState::Gives }, "02000000 09 00"),
         (ControlMessage::Source { state: SourceState::Stalled }, "02000000 09 01"),
         (ControlMessage::Source { state: SourceState::Lost }, "02000000 09 02"),
+        (ControlMessage::Source { state: SourceState::Unusable }, "02000000 09 03"),
         (ControlMessage::Stalled { total: Duration::from_micros(80_000) }, "06000000 0a fc80380100"),
         (ControlMessage::Bounced(bounce), "09000000 0b 01 02 03 04 05 fb2c01"),
     ] {
@@ -169,7 +170,7 @@ fn long_messages_and_reasons_are_refused_or_cut() {
         (&long[..], ControlError::ReasonTooLong),
         (&lying, ControlError::UnknownMessage),
         (&[2, 0, 0, 0, 2, 0], ControlError::BytesBehind),
-        (&[2, 0, 0, 0, 9, 3], ControlError::UnknownSourceState),
+        (&[2, 0, 0, 0, 9, 4], ControlError::UnknownSourceState),
     ] {
         assert_eq!(read_all(wrong, 5), (vec![], Some(error)), "{wrong:?}");
     }

@@ -119,13 +119,13 @@ fn upside_down(picture: &SourceFrame, size: FrameSize) -> SourceFrame {
         PixelFormat::YCbCr8 => &[(3 * width, height)],
         other => panic!("a clip of {other:?}"),
     };
-    let (mut data, mut rest) = (Vec::with_capacity(picture.data.len()), picture.data.as_slice());
+    let (mut data, mut rest) = (Vec::with_capacity(picture.data.len()), &*picture.data);
     for (row, rows) in planes {
         let (plane, others) = rest.split_at(row * rows);
         plane.rchunks(*row).for_each(|row| data.extend_from_slice(row));
         rest = others;
     }
-    SourceFrame { data, ..copy(picture) }
+    SourceFrame { data: data.into(), ..copy(picture) }
 }
 
 enum StreamEncoder {

@@ -116,6 +116,7 @@ fn fault(source: SourceState) -> Option<[&'static str; 2]> {
         SourceState::Gives => None,
         SourceState::Stalled => Some(["Camera stalled", "the computer there waits for it"]),
         SourceState::Lost => Some(["Camera lost", "the computer there tries to open it again"]),
+        SourceState::Unusable => Some(["Camera's pictures unusable", "the computer there says why"]),
     }
 }
 
@@ -186,6 +187,7 @@ mod tests {
         for (source, wanted) in [
             (SourceState::Lost, "Camera lost for 4 s: Clara is there; the computer there tries to open it again"),
             (SourceState::Stalled, "Camera stalled for 4 s: Clara is there; the computer there waits for it"),
+            (SourceState::Unusable, "Camera's pictures unusable for 4 s: Clara is there; the computer there says why"),
         ] {
             let link = LinkSnapshot { source, source_told: at(900), ..streaming(4_900) };
             check(&absence, &link, 4_910, Some(wanted));

@@ -158,6 +158,9 @@ impl ReceiverLink {
                 SourceState::Lost => {
                     limited!(info, "camera lost, says the sender: it is unplugged or another program has it")
                 }
+                SourceState::Unusable => {
+                    limited!(info, "camera's pictures unusable, says the sender: they come, and are damaged or unknown")
+                }
             }
         }
         view.snapshot.peer = self.peer;

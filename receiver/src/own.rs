@@ -43,6 +43,7 @@ struct SharedOwn {
     effects: Mutex<Switched>,
     size: Mutex<Sizes>,
     said: Mutex<Option<String>>,
+    camera: Mutex<Option<String>>,
 }
 
 /// The size of the source's pictures, once it is known, and the most that was asked for.
@@ -65,8 +66,8 @@ impl OwnSide {
         let (rate_bps, most_bps) = (AtomicU64::new(rate.as_bps()), most.as_bps());
         let effects = Mutex::new(Switched { effects, is_on: true });
         let (is_watched, picture) = (AtomicBool::new(false), Mutex::default());
-        let (size, said) = (Mutex::default(), Mutex::default());
-        Self(Arc::new(SharedOwn { is_watched, picture, rate_bps, most_bps, effects, size, said }))
+        let (size, said, camera) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self(Arc::new(SharedOwn { is_watched, picture, rate_bps, most_bps, effects, size, said, camera }))
     }
 
     /// Sets the size of the pictures that the source gives.
@@ -162,6 +163,16 @@ impl OwnSide {
     /// Returns what there is to say of the sending half.
     pub fn said(&self) -> Option<String> {
         lock(&self.0.said).clone()
+    }
+
+    /// Sets what the window shall say of this machine's camera, which gives no pictures, until it is taken back.
+    pub fn say_of_camera(&self, words: Option<String>) {
+        *lock(&self.0.camera) = words;
+    }
+
+    /// Returns what there is to say of this machine's camera.
+    pub fn camera_said(&self) -> Option<String> {
+        lock(&self.0.camera).clone()
     }
 
     /// Asks for a higher or lower rate; returns what is asked for now.

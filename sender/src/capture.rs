@@ -54,7 +54,7 @@ impl Capture {
         if opened.send(Ok(source.info())).is_err() {
             return Ok(());
         }
-        source.tell_lost(Arc::clone(&self.gate.source_lost));
+        source.share(Arc::clone(&self.gate.source_health));
         self.follow(source.as_mut())
     }
 
@@ -78,9 +78,13 @@ impl Capture {
             let Some(picture) = next? else { return Ok(()) };
             self.gate.captured.fetch_add(1, Ordering::Relaxed);
             let now = picture.capture;
-            let spare = spare.get_or_insert_with(|| vec![picture.data.clone(); PICTURES - 1]);
+            // A driver's own memory needs no other.
+            let spare = spare.get_or_insert_with(|| match picture.data.is_lent() {
+                true => Vec::new(),
+                false => vec![picture.data.to_vec(); PICTURES - 1],
+            });
             if is_live {
-                spare.extend(self.pictures.replace(picture).map(|passed_over| passed_over.data));
+                spare.extend(self.pictures.replace(picture).and_then(|passed_over| passed_over.data.into_memory()));
             } else if self.pictures.put_wait(picture).is_err() {
                 return Ok(());
             }
@@ -138,7 +142,7 @@ mod tests {
             let _ = self.rooms.send(data.capacity() > 0);
             data.resize(4, 0);
             self.now = self.now + Duration::from_millis(100);
-            Ok(Some(SourceFrame { format: PixelFormat::Grey8, data, capture: self.now }))
+            Ok(Some(SourceFrame { format: PixelFormat::Grey8, data: data.into(), capture: self.now }))
         }
 
         fn rest(&mut self) {
@@ -196,7 +200,7 @@ mod tests {
             let Taken::Item(coding) = pictures.take_timeout(PATIENCE) else { panic!("no picture") };
             // One is coded, and another waits for as long as ten come.
             assert!((0..10).all(|_| room.recv_timeout(PATIENCE).unwrap()));
-            give_back.send(coding.data).unwrap();
+            coding.data.give_back(&give_back);
         }
         pictures.close();
         assert_eq!(thread.join().unwrap(), Ok(()));

@@ -1,15 +1,18 @@
 //! `devices` and `doctor`: what this machine has, and whether it is enough to send.
 
+use std::time::Duration;
+
 use common::config::{Prediction, SenderConfig};
 use picture::frame::{ColourSpace, FrameRate, FrameSize};
 use picture::params::StreamParams;
 use receiver::cli::Resolved as Receiving;
 use serde_json::json;
+use shell::apart::{self, Patience};
 use shell::doctor::{self, Check, Status};
 use shell::exit::Failure;
 use shell::{devices, speed};
 
-use crate::source::{self, Chosen, SourceSpec, asked, cameras};
+use crate::source::{self, Chosen, Examined, SourceSpec, asked, cameras};
 
 /// Lists cameras with their formats, and the devices that can encode.
 ///
@@ -20,13 +23,18 @@ pub fn print_devices(config: &SenderConfig, as_json: bool) {
         let cameras: Vec<_> = cameras
             .iter()
             .map(|camera| {
-                let format = |(name, size, fps): &(String, FrameSize, u32)| {
-                    json!({ "format": name, "width": size.width(), "height": size.height(), "fps": fps })
-                };
-                let formats: Vec<_> = camera.formats.iter().map(format).collect();
-                let chosen = camera.chosen.as_ref().map(|chosen| format(&chosen.format));
+                let wanted = config.size.unwrap_or(FrameSize::USUAL);
+                // Of sizes and rates in steps the one that is nearest to what is asked for.
+                let formats = camera.offers.iter().filter_map(|offer| {
+                    let rate = offer.rate_near(config.frame_rate.unwrap_or(FrameRate::USUAL));
+                    Some(mode(&offer.format(), offer.size_near(wanted)?, rate))
+                });
+                let formats: Vec<_> = formats.collect();
+                let chosen = camera.chosen.as_ref();
+                let why = chosen.map(|chosen| &chosen.why);
+                let chosen = chosen.map(|chosen| mode(&chosen.format(), chosen.size(), chosen.rate()));
                 let (index, name, problem) = (camera.index, &camera.name, &camera.problem);
-                json!({ "index": index, "name": name, "formats": formats, "chosen": chosen, "problem": problem })
+                json!({ "index": index, "name": name, "formats": formats, "chosen": chosen, "why": why, "problem": problem })
             })
             .collect();
         println!("{}", json!({ "cameras": cameras, "devices": devices::as_json(&found) }));
@@ -37,11 +45,14 @@ pub fn print_devices(config: &SenderConfig, as_json: bool) {
     }
     for camera in cameras {
         println!("camera {}: {}", camera.index, camera.name);
-        for format in &camera.formats {
-            let (name, size, fps) = format;
-            let is_chosen = camera.chosen.as_ref().is_some_and(|chosen| chosen.format == *format);
-            let mark = if is_chosen { "  <- is taken unless another is asked for" } else { "" };
-            println!("  {name:6} {size} at {fps} frames a second{mark}");
+        for offer in &camera.offers {
+            let is_chosen = camera.chosen.as_ref().is_some_and(|chosen| chosen.is_of(offer));
+            let mark = match offer.is_known() {
+                false => "  (cannot be used)",
+                true if is_chosen => "  <- is taken unless another is asked for",
+                true => "",
+            };
+            println!("  {offer}{mark}");
         }
         if let Some(Chosen { why, .. }) = camera.chosen {
             println!("  {why}");
@@ -51,6 +62,16 @@ pub fn print_devices(config: &SenderConfig, as_json: bool) {
         }
     }
     devices::print(&found);
+}
+
+/// Returns a mode of a camera.
+fn mode(format: &str, size: FrameSize, rate: FrameRate) -> serde_json::Value {
+    let fps = match rate.denominator() {
+        1 => json!(rate.numerator()),
+        _ => json!(rate.as_f64()),
+    };
+    let interval = format!("{}/{}", rate.denominator(), rate.numerator());
+    json!({ "format": format, "width": size.width(), "height": size.height(), "fps": fps, "interval": interval })
 }
 
 /// Checks what sending needs, and a call, whose pictures go where `receiving` says; prints each outcome and what to do about it. A
@@ -64,7 +85,7 @@ pub fn examine(
     let mut checks = doctor::shared(&config.shared);
     checks.push(match spec {
         SourceSpec::File { .. } => Check::of("source", file(config, spec)),
-        _ => camera(spec),
+        _ => camera(config, spec),
     });
     if let Some(receiving) = receiving {
         let check = receiver::doctor::display(&receiving.config, &receiving.sinks);
@@ -117,24 +138,56 @@ fn file(config: &SenderConfig, spec: &SourceSpec) -> Result<String, Failure> {
         return Ok("standard input".to_owned());
     }
     let info = source::open(spec, config)?.info();
-    Ok(format!("{}: {} at {} frames a second", path.display(), info.size, info.frame_rate.as_f64()))
+    let rate = source::rate_text(info.frame_rate);
+    Ok(format!("{}: {} at {rate} frames a second", path.display(), info.size))
 }
 
-fn camera(spec: &SourceSpec) -> Check {
-    let SourceSpec::Camera { index, .. } = spec else {
+/// Longest wait for the pictures of a camera that is examined.
+const EXAMINED_WITHIN: Duration = Duration::from_secs(8);
+
+/// Takes pictures of the camera and decodes them: what it lists says little.
+fn camera(config: &SenderConfig, spec: &SourceSpec) -> Check {
+    let &SourceSpec::Camera { index, size, rate } = spec else {
         return Check::new("source", Status::Ok, "no camera is asked for", None);
     };
-    match cameras(None, None).into_iter().find(|camera| camera.index == *index) {
-        Some(camera) => match camera.problem {
-            None => Check::new("source", Status::Ok, format!("camera {index}: {}", camera.name), None),
-            Some(problem) => {
-                let advice = "close other programs that use it; add this user to the group video";
-                Check::new("source", Status::Fail, format!("camera {index}: {problem}"), Some(advice.to_owned()))
-            }
-        },
+    let (size, rate) = (size.or(config.size), rate.or(config.frame_rate));
+    let fail = |detail: String, advice: &str| Check::new("source", Status::Fail, detail, Some(advice.to_owned()));
+    // A driver may hold the thread.
+    let examined = apart::once("camera", Patience::OPEN, move || source::examine(index, size, rate, EXAMINED_WITHIN));
+    let Examined { why, good, unusable } = match examined {
+        Ok(Ok(examined)) => examined,
+        Ok(Err(failure)) => {
+            let advice = "connect a camera or free it, or use another source such as --source pattern";
+            return fail(failure.message, advice);
+        }
+        Err(lost) => {
+            return fail(
+                format!("camera {index}: {lost}"),
+                "unplug it and plug it in again; its driver does not answer",
+            );
+        }
+    };
+    let name = cameras(None, None).into_iter().find(|camera| camera.index == index).map(|camera| camera.name);
+    let name = name.unwrap_or_default();
+    let came = good + unusable.len() as u32;
+    match unusable.last() {
+        None if good > 0 => {
+            let detail = format!("camera {index}: {name} {why}; {good} of {came} pictures can be used");
+            Check::new("source", Status::Ok, detail, None)
+        }
         None => {
-            let advice = "connect one, or use another source such as --source pattern";
-            Check::new("source", Status::Fail, format!("there is no camera {index}"), Some(advice.to_owned()))
+            let detail = format!("camera {index}: {name} gives no picture ({why})");
+            fail(detail, "take its cover off and plug it in again; end other programs that use it")
+        }
+        Some(last) => {
+            let count = unusable.len();
+            let detail = format!(
+                "camera {index}: {name} {why}; {count} of {came} pictures cannot be used; the last one: {last}"
+            );
+            let advice =
+                "try another cable or another mode, such as --source camera:size=640x480; `sender devices` lists them";
+            let status = if good > 0 { Status::Warn } else { Status::Fail };
+            Check::new("source", status, detail, Some(advice.to_owned()))
         }
     }
 }
@@ -143,6 +196,6 @@ fn camera(spec: &SourceSpec) -> Check {
 fn planned(config: &SenderConfig, spec: &SourceSpec) -> Option<(FrameSize, FrameRate)> {
     let SourceSpec::Camera { index, size, rate } = *spec else { return None };
     let found = cameras(size.or(config.size), rate.or(config.frame_rate));
-    let (_, size, fps) = found.into_iter().find(|camera| camera.index == index)?.chosen?.format;
-    Some((size, FrameRate::new(fps, 1)?))
+    let chosen = found.into_iter().find(|camera| camera.index == index)?.chosen?;
+    Some((chosen.size(), chosen.rate()))
 }

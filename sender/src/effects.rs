@@ -52,10 +52,9 @@ impl LiveEffects {
         let apply = |picture| filter.apply(&effects, picture, &mut out);
         let applied = PictureRef::new(picture.format, self.size, &picture.data).and_then(apply);
         applied.map_err(|error| Failure::codec(&EncodeError::from(error)))?;
-        // Without a capture thread there is nobody to use the memory again.
-        let _ = used.send(picture.data);
         let (format, capture) = (out.format(), picture.capture);
-        let picture = SourceFrame { format, data: out.into_data(), capture };
+        picture.data.give_back(used);
+        let picture = SourceFrame { format, data: out.into_data().into(), capture };
         Ok((picture, Some(clock::now().since(began))))
     }
 
@@ -83,7 +82,8 @@ mod tests {
         let mut effects = LiveEffects::new(own.clone(), size, Chroma::C420);
         let (used, unused) = channel();
         let data: Vec<u8> = [0, 120, 200, 130].repeat(12);
-        let picture = SourceFrame { format: PixelFormat::Yuyv, data: data.clone(), capture: Timestamp::from_us(7) };
+        let picture =
+            SourceFrame { format: PixelFormat::Yuyv, data: data.clone().into(), capture: Timestamp::from_us(7) };
         assert_eq!(effects.apply(picture.clone(), &used).unwrap(), (picture.clone(), None));
         assert!(unused.try_recv().is_err());
 
@@ -93,13 +93,13 @@ mod tests {
         assert!(soft.data[..24].iter().all(|&sample| (60..140).contains(&sample)), "{soft:?}");
         assert_eq!(unused.try_recv().unwrap(), data);
         let place = soft.data.as_ptr();
-        effects.give_back(soft.data);
+        effects.give_back(soft.data.into_memory().unwrap());
         let (again, _) = effects.apply(picture.clone(), &used).unwrap();
         assert_eq!(again.data.as_ptr(), place, "the memory of before");
 
         own.switch_effects();
         assert_eq!(effects.apply(picture.clone(), &used).unwrap(), (picture, None));
-        let short = SourceFrame { format: PixelFormat::I420, data: vec![0; 7], capture: Timestamp::default() };
+        let short = SourceFrame { format: PixelFormat::I420, data: vec![0; 7].into(), capture: Timestamp::default() };
         own.switch_effects();
         assert!(effects.apply(short, &used).is_err());
     }

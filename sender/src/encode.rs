@@ -29,7 +29,7 @@ use self::shrink::Shrinking;
 use crate::effects::LiveEffects;
 use crate::gate::Gate;
 use crate::predict::{Predicting, Told};
-use crate::source::{SourceFrame, SourceInfo};
+use crate::source::{Samples, SourceFrame, SourceInfo};
 use crate::stall::Stall;
 use crate::thin::Thinning;
 
@@ -106,6 +106,10 @@ pub(crate) struct Coding {
 /// See [`Encode::handover_max`]: the network thread wakes up meanwhile, also on the only processor of a slow computer, where the
 /// next picture is there already.
 pub(crate) const HANDOVER_MAX: Duration = Duration::from_millis(5);
+/// What the own window says of a camera that has never been there, of one that gives nothing, and of one that has gone.
+const MISSING: &str = "Your camera is missing: this computer looks for it";
+const STALLED: &str = "Your camera gives no pictures: this computer waits for it";
+const LOST: &str = "Your camera has gone: this computer tries to open it again";
 /// Longest wait before the thread shows that it turns, and looks whether the source has stalled.
 const WAIT: Duration = Duration::from_millis(100);
 
@@ -142,6 +146,24 @@ impl Encode {
         }
     }
 
+    /// Tells the own window of a source that gives no pictures, or many that cannot be used: whoever sits before it sees the other
+    /// side only. `has_given`: whether one has come yet.
+    fn tell_own(&self, has_given: bool, said: &mut Option<String>) {
+        let health = &self.gate.source_health;
+        let is_missing = !has_given && (!self.info.is_there || health.is_lost());
+        let words = match self.gate.source() {
+            SourceState::Unusable | SourceState::Gives if health.trouble().is_some() => health.trouble(),
+            _ if is_missing => Some(MISSING.to_owned()),
+            SourceState::Unusable | SourceState::Gives => None,
+            SourceState::Stalled => Some(STALLED.to_owned()),
+            SourceState::Lost => Some(LOST.to_owned()),
+        };
+        if *said != words {
+            said.clone_from(&words);
+            self.own.say_of_camera(words);
+        }
+    }
+
     /// Tells that one picture in so many is coded from now on.
     fn tell_rate(&self, one_in: u32) {
         let all = self.info.frame_rate.as_f64();
@@ -160,6 +182,7 @@ impl Encode {
         let interval = self.info.frame_rate.interval();
         let (mut stall, mut thinning) = (Stall::new(interval, self.info.is_there), Thinning::new(interval));
         let (mut stands, mut told) = (false, SourceState::Gives);
+        let (mut has_given, mut said) = (false, None);
         while self.frames_max.is_none_or(|max| count < max) {
             self.pulse.beat();
             let picture = match self.next_picture()? {
@@ -167,11 +190,15 @@ impl Encode {
                 Taken::Timeout if self.coded.is_closed() => return Ok(()),
                 Taken::Timeout => {
                     if stall.on_nothing(self.gate.is_open(), clock::now()) {
-                        limited!(warn, "the source gives no pictures; waiting for it");
+                        match self.gate.source_health.trouble() {
+                            Some(trouble) => limited!(warn, "no picture can be sent: {trouble}"),
+                            None => limited!(warn, "the source gives no pictures; waiting for it"),
+                        }
                         stands = true;
                     }
                     // A camera that has stalled may be pulled out then.
                     self.tell_source(stands, &mut told);
+                    self.tell_own(has_given, &mut said);
                     continue;
                 }
                 Taken::Closed => return Ok(()),
@@ -179,11 +206,12 @@ impl Encode {
             if let Some(stood) = stall.on_picture(clock::now()) {
                 limited!(info, "the source gives pictures again, after {:.1} s", stood.as_secs_f64());
             }
-            stands = false;
+            (stands, has_given) = (false, true);
             self.tell_source(stands, &mut told);
+            self.tell_own(has_given, &mut said);
             if self.info.is_live && !(self.gate.is_open() && thinning.takes(picture.capture)) {
                 self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
-                let _ = self.used.send(picture.data);
+                picture.data.give_back(&self.used);
                 continue;
             }
             self.follow_size()?;
@@ -207,10 +235,9 @@ impl Encode {
                 self.tell_rate(thinning.one_in());
             }
             if effects.is_some() {
-                self.effects.give_back(data);
+                data.into_memory().into_iter().for_each(|memory| self.effects.give_back(memory));
             } else {
-                // Without a capture thread there is nobody to use the memory again.
-                let _ = used.send(data);
+                data.give_back(&used);
             }
             let (effects, backend) = (effects.unwrap_or_default(), Arc::clone(&self.backend));
             let params = self.params;
@@ -431,7 +458,7 @@ struct Coded {
     frame: PredictedFrame,
     stages: EncodeTimes,
     /// The memory of the picture.
-    data: Vec<u8>,
+    data: Samples,
 }
 
 /// Returns the failure to show the person at the terminal for an encoder's error.
@@ -512,7 +539,11 @@ mod tests {
         for number in 0..3 {
             let mut data = Vec::new();
             pattern.draw(number, 0, &mut data);
-            encode.pictures.replace(SourceFrame { format: PixelFormat::I420, data, capture: clock::now() });
+            encode.pictures.replace(SourceFrame {
+                format: PixelFormat::I420,
+                data: data.into(),
+                capture: clock::now(),
+            });
         }
         encode.pictures.close();
         encode.gate.set_open(true);
@@ -560,7 +591,7 @@ mod tests {
         let code = |encode: &mut Encode, number| {
             let mut data = Vec::new();
             pattern.draw(number, 0, &mut data);
-            let picture = SourceFrame { format: PixelFormat::I420, data, capture: clock::now() };
+            let picture = SourceFrame { format: PixelFormat::I420, data: data.into(), capture: clock::now() };
             let coded = encode.code(picture).unwrap();
             coded.map(|coded| (coded.id, coded.frame.reference))
         };

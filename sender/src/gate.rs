@@ -8,6 +8,7 @@ use common::prediction::PredictionCounters;
 use common::wire::control::SourceState;
 
 use crate::predict::Told;
+use crate::source::health::Health;
 use shell::lock::lock;
 
 /// Most reports of states that wait for the encoder: each repeats those before it.
@@ -31,8 +32,8 @@ pub(crate) struct Gate {
     prediction: Mutex<PredictionCounters>,
     /// True if the source is wanted and gives no pictures.
     pub(crate) source_stands: AtomicBool,
-    /// True while the source's device has gone.
-    pub(crate) source_lost: Arc<AtomicBool>,
+    /// What the source tells of itself.
+    pub(crate) source_health: Arc<Health>,
     /// Pictures taken from the source.
     pub(crate) captured: AtomicU64,
     /// Pictures that the source could not use.
@@ -51,7 +52,7 @@ impl Gate {
             told: Mutex::default(),
             prediction: Mutex::default(),
             source_stands: AtomicBool::new(false),
-            source_lost: Arc::default(),
+            source_health: Arc::default(),
             captured: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
             unwanted: AtomicU64::new(0),
@@ -87,10 +88,12 @@ impl Gate {
 
     /// Returns how the source is. One that gives pictures is not lost, whatever its thread thinks.
     pub(crate) fn source(&self) -> SourceState {
-        match (self.source_stands.load(Ordering::Relaxed), self.source_lost.load(Ordering::Relaxed)) {
-            (false, _) => SourceState::Gives,
-            (true, false) => SourceState::Stalled,
-            (true, true) => SourceState::Lost,
+        let health = &self.source_health;
+        match self.source_stands.load(Ordering::Relaxed) {
+            false => SourceState::Gives,
+            true if health.is_lost() => SourceState::Lost,
+            true if health.trouble().is_some() => SourceState::Unusable,
+            true => SourceState::Stalled,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! `capture` -> slot -> `encode` -> slot -> `link`; only `link` joins a clock to the session.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod both;
 mod capture;

@@ -226,7 +226,9 @@ impl SenderLink {
     fn report(&self, is_final: bool) -> SenderReport {
         let counters = self.parts.session.stats();
         let gate = &self.parts.gate;
-        let damaged = gate.skipped.load(Ordering::Relaxed);
+        let unusable = gate.source_health.unusable();
+        // A camera counts while no picture of it can be used, too.
+        let damaged = gate.skipped.load(Ordering::Relaxed).max(unusable.sum());
         let prediction = gate.prediction();
         let dropped_early = self.parts.pictures.dropped()
             + self.parts.coded.dropped()
@@ -239,6 +241,7 @@ impl SenderLink {
             frames_sent: counters.frames_sent,
             frames_dropped: dropped_early + counters.frames_cut + counters.frames_unwanted,
             frames_damaged: damaged,
+            frames_unusable: unusable,
             bytes_sent: counters.bytes_sent,
             bits_per_pixel: 8.0 * counters.coded_bytes as f64 / pixels,
             rate_target_bps: self.parts.session.rate_target().as_bps(),

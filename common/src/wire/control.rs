@@ -100,11 +100,13 @@ pub enum SourceState {
     Stalled,
     /// Gone: unplugged, or taken by another program.
     Lost,
+    /// There, and gives pictures of which none can be used, such as damaged ones.
+    Unusable,
 }
 
 impl SourceState {
     /// All states; the place is the number on the wire.
-    const ALL: [Self; 3] = [Self::Gives, Self::Stalled, Self::Lost];
+    const ALL: [Self; 4] = [Self::Gives, Self::Stalled, Self::Lost, Self::Unusable];
 }
 
 /// Reasons for which a peer leaves.

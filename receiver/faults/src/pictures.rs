@@ -24,7 +24,7 @@ pub(crate) fn each_picture(
     for _ in 0..most {
         let Some(frame) = source.next(Vec::new())? else { break };
         let planes = match frame.format {
-            PixelFormat::I420 => frame.data,
+            PixelFormat::I420 => frame.data.to_vec(),
             PixelFormat::YCbCr8 => planes_of(&frame.data, info.size),
             other => bail!("a clip of {other:?} is not supported here: give 4:2:0 Y4M or motion JPEG"),
         };

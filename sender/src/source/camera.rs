@@ -1,184 +1,113 @@
-//! Cameras, through nokhwa: the only file that names it.
+//! Cameras, through V4L2.
 //!
-//! Pictures are taken as the camera delivers them; JPEGs are decoded here, everything else is the encoder's work.
+//! Pictures are taken as the camera gives them, where the coder knows that order in the driver's own memory; JPEGs are decoded here.
+
+mod account;
+mod colour;
+mod device;
+mod layout;
+mod list;
+mod modes;
+mod problem;
+mod stream;
+mod taking;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use common::units::Timestamp;
-use nokhwa::Buffer;
-use nokhwa::utils::{ApiBackend, CameraFormat, CameraIndex, FrameFormat, RequestedFormat, RequestedFormatType};
-use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Range, Raster};
+use picture::frame::{ColourSpace, FrameRate, FrameSize, Raster};
 use shell::clock;
 use shell::exit::Failure;
 
-use super::negotiate::{Chosen, Format, choose};
-use super::{FrameSource, JpegDecoder, SourceFrame, SourceInfo, jpeg};
+use self::account::Account;
+use self::problem::CameraError;
+use self::taking::{OpenCamera, Taken};
+use super::health::{Health, Unusable};
+use super::{FrameSource, SourceFrame, SourceInfo};
 
-/// Formats that can be used, best first: what needs the least work before the transform.
-const FORMATS: [FrameFormat; 5] =
-    [FrameFormat::NV12, FrameFormat::YUYV, FrameFormat::MJPEG, FrameFormat::RAWRGB, FrameFormat::GRAY];
-/// Their names.
-const NAMES: [&str; 5] = ["NV12", "YUYV", "MJPEG", "RAWRGB", "GRAY"];
-/// Pause before a camera that failed is opened again.
-const REOPEN: Duration = Duration::from_millis(500);
+pub use self::list::{CameraDescription, cameras};
+pub(crate) use self::modes::rate_text;
+pub use self::modes::{Chosen, Offer};
+pub(crate) use self::stream::Lent;
 
-/// A camera and what it can do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CameraDescription {
-    /// Number to give as `camera:index=N`.
-    pub index: u32,
-    /// The name it gives itself.
-    pub name: String,
-    /// Its formats: name, size, frames a second.
-    pub formats: Vec<(String, FrameSize, u32)>,
-    /// The one that a run takes which asks for no camera's size, or for the configured one.
-    pub chosen: Option<Chosen>,
-    /// Reason for which its formats are not known.
-    pub problem: Option<String>,
-}
-
-/// Returns the cameras of this machine, by number, with what each gives who asks for `size` and `rate`.
-pub fn cameras(size: Option<FrameSize>, rate: Option<FrameRate>) -> Vec<CameraDescription> {
-    let mut found = Vec::new();
-    for info in nokhwa::query(ApiBackend::Auto).unwrap_or_default() {
-        let Ok(index) = info.index().as_index() else { continue };
-        let formats = open_any(index).and_then(|mut camera| formats(&mut camera));
-        let problem = formats.as_ref().err().cloned();
-        let mut formats: Vec<_> = formats.unwrap_or_default().iter().filter_map(described).collect();
-        formats.sort_by_key(|(name, size, rate)| (name.clone(), std::cmp::Reverse((size.pixels(), *rate))));
-        let chosen = choose(&formats, &NAMES, size, rate).map(|(_, chosen)| chosen);
-        found.push(CameraDescription { index, name: info.human_name(), formats, chosen, problem });
-    }
-    found.sort_by_key(|camera| camera.index);
-    found
-}
-
-fn open_any(index: u32) -> Result<nokhwa::Camera, String> {
-    let any = RequestedFormat::with_formats(RequestedFormatType::AbsoluteHighestFrameRate, &FORMATS);
-    nokhwa::Camera::new(CameraIndex::Index(index), any).map_err(|error| error.to_string())
-}
-
-fn formats(camera: &mut nokhwa::Camera) -> Result<Vec<CameraFormat>, String> {
-    camera.compatible_camera_formats().map_err(|error| error.to_string())
-}
-
-fn described(format: &CameraFormat) -> Option<Format> {
-    Some((format.format().to_string(), size_of(format)?, format.frame_rate()))
-}
-
-fn size_of(format: &CameraFormat) -> Option<FrameSize> {
-    FrameSize::new(format.width(), format.height()).ok()
-}
+/// Pause before a camera that failed is opened again, at first: most faults are over at once.
+const REOPEN_MIN: Duration = Duration::from_millis(10);
+/// Likewise, after it has failed often.
+const REOPEN_MAX: Duration = Duration::from_millis(500);
+/// Longest wait for a picture before anything else is looked at.
+const WAIT: Duration = Duration::from_millis(500);
+/// Time without a picture after which a camera is started anew: some wake up then.
+const STALL_MAX: Duration = Duration::from_secs(10);
+/// Pictures that [`examine`] takes.
+const EXAMINED: u32 = 10;
 
 /// A camera that is open, or that is waited for.
 pub(super) struct Camera {
-    camera: Option<nokhwa::Camera>,
     index: u32,
-    /// As it was taken; none while it has never been there.
-    format: Option<CameraFormat>,
+    open: Option<OpenCamera>,
     info: SourceInfo,
-    jpeg: JpegDecoder,
-    skipped: u64,
-    /// True while it cannot be opened or read.
-    lost: Arc<AtomicBool>,
+    health: Arc<Health>,
+    account: Account,
+    /// Size of pictures that was told because it is not the one agreed on.
+    told_size: Option<FrameSize>,
 }
 
 impl Camera {
-    /// Opens camera `index` without starting it, in the format nearest to what is wanted. A size that was asked for
+    /// Opens camera `index` without starting it, in the mode nearest to what is wanted. A size that was asked for
     /// must be there.
     pub(super) fn open(index: u32, size: Option<FrameSize>, rate: Option<FrameRate>) -> Result<Self, Failure> {
-        let mut camera = open_any(index).map_err(|error| {
-            let there: Vec<_> = nokhwa::query(ApiBackend::Auto).unwrap_or_default().iter().map(|c| c.index().as_string()).collect();
-            Failure::device(match there.as_slice() {
-                [] => "there is no camera: connect one, or use another source such as --source pattern".to_owned(),
-                there if there.contains(&index.to_string()) => format!(
-                    "camera {index} cannot be opened ({error}): perhaps another program uses it, or this user may not (group video)"
-                ),
-                there => format!("there is no camera {index}: the cameras here are {}", there.join(", ")),
-            })
-        })?;
-        let (format, described) = negotiate(index, &mut camera, size, rate)?;
-        let (_, size, fps) = described;
-        let frame_rate = FrameRate::new(fps, 1).or(rate).unwrap_or(FrameRate::USUAL);
-        let (colour, raster) = (colour_of(format.format()), Raster::default());
-        let info = SourceInfo { size, frame_rate, colour, raster, is_live: true, is_there: true };
-        let mut this = Self {
-            camera: Some(camera),
-            index,
-            format: Some(format),
-            info,
-            jpeg: JpegDecoder::default(),
-            skipped: 0,
-            lost: Arc::default(),
+        let open = OpenCamera::open(index, size, rate).map_err(|error| list::failure(index, &error))?;
+        tracing::info!("camera {index} {}", open.why());
+        let info = SourceInfo {
+            size: open.size(),
+            frame_rate: open.rate(),
+            colour: open.colour(),
+            raster: Raster::default(),
+            is_live: true,
+            is_there: true,
         };
-        this.apply_format().map_err(|error| Failure::device(format!("camera {index}: {error}")))?;
-        Ok(this)
+        Ok(Self::new(index, Some(open), info))
     }
 
-    /// Waits for camera `index`, which is not there yet. It must then have pictures of `size`.
+    /// Waits for camera `index`, which is not there yet. Its pictures are then made `size`.
     pub(super) fn awaited(index: u32, size: FrameSize, frame_rate: FrameRate) -> Self {
         // Of all that cameras give.
         let colour = ColourSpace::BT601_LIMITED;
-        let raster = Raster::default();
-        let info = SourceInfo { size, frame_rate, colour, raster, is_live: true, is_there: false };
-        Self { camera: None, index, format: None, info, jpeg: JpegDecoder::default(), skipped: 0, lost: Arc::default() }
+        Self::new(index, None, SourceInfo { size, frame_rate, colour, raster: Raster::default(), is_live: true, is_there: false })
     }
 
-    fn apply_format(&mut self) -> Result<(), String> {
-        let Some(camera) = &mut self.camera else { return Err("it is not open".to_owned()) };
-        let format = match self.format {
-            Some(format) => format,
+    fn new(index: u32, open: Option<OpenCamera>, info: SourceInfo) -> Self {
+        Self { index, open, info, health: Arc::default(), account: Account::new(index), told_size: None }
+    }
+
+    /// Takes what comes next, with the camera opened and started if it is not.
+    fn take(&mut self, data: &mut Vec<u8>) -> Result<Taken, CameraError> {
+        let open = match &mut self.open {
+            Some(open) => open,
             None => {
                 let (size, rate) = (Some(self.info.size), Some(self.info.frame_rate));
-                let (format, _) = negotiate(self.index, camera, size, rate).map_err(|failure| failure.message)?;
-                *self.format.insert(format)
+                let open = match OpenCamera::open(self.index, size, rate) {
+                    // Better in a part of the picture than not at all.
+                    Err(CameraError::Sizes(..) | CameraError::Other { .. }) => {
+                        OpenCamera::open(self.index, None, rate)?
+                    }
+                    open => open?,
+                };
+                tracing::info!("camera {} {}", self.index, open.why());
+                self.open.insert(open)
             }
         };
-        let formats = [format.format()];
-        let exact = RequestedFormat::with_formats(RequestedFormatType::Exact(format), &formats);
-        let given = camera.set_camera_requset(exact).map_err(|error| error.to_string())?;
-        if given.resolution() != format.resolution() || given.format() != format.format() {
-            return Err(format!("it gives {given} instead of {format}"));
-        }
-        Ok(())
+        open.take(WAIT, &self.info, data)
     }
 
-    fn take(&mut self) -> Result<Buffer, String> {
-        if self.camera.is_none() {
-            self.camera = Some(open_any(self.index)?);
-            self.apply_format()?;
+    /// Says once that pictures have another size than the stream.
+    fn tell_size(&mut self, size: FrameSize) {
+        if size != self.info.size && self.told_size.replace(size) != Some(size) {
+            let (index, wanted) = (self.index, self.info.size);
+            tracing::warn!(
+                "camera {index}: its pictures are {size} where they are to be {wanted}: they are cut, or black is put around"
+            );
         }
-        let Some(camera) = &mut self.camera else { return Err("it is not open".to_owned()) };
-        if !camera.is_stream_open() {
-            camera.open_stream().map_err(|error| error.to_string())?;
-        }
-        camera.frame().map_err(|error| error.to_string())
-    }
-
-    /// Puts the picture's samples into `data`; an error says why it cannot be used.
-    fn convert(&mut self, picture: &Buffer, data: &mut Vec<u8>) -> Result<PixelFormat, String> {
-        let bytes = picture.buffer();
-        let format = match picture.source_frame_format() {
-            FrameFormat::MJPEG => {
-                let (format, size) = self.jpeg.decode(bytes, data).map_err(|fault| fault.to_string())?;
-                if self.info.colour.range == Range::Limited {
-                    jpeg::narrow(format, size, data);
-                }
-                return if size == self.info.size { Ok(format) } else { Err(format!("it has {size} pixels")) };
-            }
-            FrameFormat::YUYV => PixelFormat::Yuyv,
-            FrameFormat::NV12 => PixelFormat::Nv12,
-            FrameFormat::RAWRGB => PixelFormat::Rgb8,
-            FrameFormat::GRAY => PixelFormat::Grey8,
-            FrameFormat::RAWBGR => return Err("blue comes first".to_owned()),
-        };
-        let wanted = format.bytes(self.info.size);
-        let samples = bytes.get(..wanted).ok_or_else(|| format!("it has {} bytes instead of {wanted}", bytes.len()))?;
-        data.clear();
-        data.extend_from_slice(samples);
-        Ok(format)
     }
 }
 
@@ -188,97 +117,89 @@ impl FrameSource for Camera {
     }
 
     fn next(&mut self, mut data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
-        let mut reported = false;
+        let (mut reported, mut pause) = (false, REOPEN_MIN);
         loop {
-            match self.take() {
-                Ok(picture) => {
-                    self.lost.store(false, Ordering::Relaxed);
-                    let capture = capture_time(&picture);
-                    match self.convert(&picture, &mut data) {
-                        Ok(format) => return Ok(Some(SourceFrame { format, data, capture })),
-                        Err(error) => {
-                            self.skipped += 1;
-                            tracing::debug!("camera {}: a picture was skipped: {error}", self.index);
-                        }
-                    }
+            let taken = self.take(&mut data);
+            let now = clock::now();
+            match taken {
+                Ok(Taken::Picture(picture, size)) => {
+                    self.health.set_lost(false);
+                    self.account.on_good(now);
+                    self.health.set_trouble(self.account.trouble());
+                    self.tell_size(size);
+                    return Ok(Some(picture));
                 }
+                Ok(Taken::Unusable(reason, text)) => {
+                    if reason != Unusable::Failed {
+                        self.health.set_lost(false);
+                    }
+                    self.health.count(reason);
+                    self.account.on_unusable(reason, &text, now);
+                    self.health.set_trouble(self.account.trouble());
+                }
+                Ok(Taken::Nothing(since)) if since > STALL_MAX => {
+                    tracing::debug!("camera {}: it is started anew", self.index);
+                    self.open = None;
+                }
+                Ok(Taken::Nothing(_)) => {}
                 Err(error) => {
-                    self.lost.store(true, Ordering::Relaxed);
+                    self.health.set_lost(true);
+                    self.health.set_trouble(None);
                     if !std::mem::replace(&mut reported, true) {
                         tracing::warn!("camera {}: {error}; opening it again until it works", self.index);
                     }
-                    self.camera = None;
-                    std::thread::sleep(REOPEN);
+                    self.open = None;
+                    std::thread::sleep(pause);
+                    pause = (2 * pause).min(REOPEN_MAX);
                 }
             }
         }
     }
 
     fn rest(&mut self) {
-        if let Some(camera) = &mut self.camera
-            && let Err(error) = camera.stop_stream()
-        {
-            tracing::debug!("camera {}: it cannot be switched off: {error}", self.index);
-            // Closing it does so as well.
-            self.camera = None;
+        if let Some(open) = &mut self.open {
+            open.rest();
         }
     }
 
-    fn tell_lost(&mut self, lost: Arc<AtomicBool>) {
-        self.lost = lost;
+    fn share(&mut self, health: Arc<Health>) {
+        self.health = health;
     }
 
     fn skipped(&self) -> u64 {
-        self.skipped
+        self.health.unusable().sum()
     }
 }
 
-/// Returns the format that is taken of a camera, and says why.
-fn negotiate(
+/// What a look at a camera's pictures has shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examined {
+    /// The mode that was taken, in a sentence.
+    pub why: String,
+    /// Pictures that can be used.
+    pub good: u32,
+    /// Of each picture that cannot be used the reason.
+    pub unusable: Vec<String>,
+}
+
+/// Takes ten pictures, or as many as come within `limit`, and makes them ready for the coder.
+pub fn examine(
     index: u32,
-    camera: &mut nokhwa::Camera,
     size: Option<FrameSize>,
     rate: Option<FrameRate>,
-) -> Result<(CameraFormat, Format), Failure> {
-    let all = formats(camera).map_err(|error| Failure::device(format!("camera {index}: {error}")))?;
-    let known: Vec<_> = all.iter().filter_map(|format| Some((*format, described(format)?))).collect();
-    let listed: Vec<_> = known.iter().map(|(_, described)| described.clone()).collect();
-    let (number, chosen) = choose(&listed, &NAMES, size, rate).ok_or_else(|| {
-        let mut sizes: Vec<_> = listed.iter().map(|(_, size, _)| *size).collect();
-        sizes.sort_by_key(|size| size.pixels());
-        sizes.dedup();
-        let sizes: Vec<_> = sizes.iter().map(ToString::to_string).collect();
-        Failure::usage(format!("camera {index} has no pictures of that size; it has {}", sizes.join(", ")))
-    })?;
-    tracing::info!("camera {index} {}", chosen.why);
-    Ok((known[number].0, chosen.format))
-}
-
-/// Returns what the samples of a format mean.
-fn colour_of(format: FrameFormat) -> ColourSpace {
-    match format {
-        FrameFormat::MJPEG => ColourSpace::JPEG,
-        FrameFormat::NV12 | FrameFormat::YUYV => ColourSpace::BT601_LIMITED,
-        FrameFormat::RAWRGB | FrameFormat::RAWBGR => ColourSpace::BT709_LIMITED,
-        FrameFormat::GRAY => ColourSpace { range: Range::Full, ..ColourSpace::BT601_LIMITED },
+    limit: Duration,
+) -> Result<Examined, Failure> {
+    let mut camera = Camera::open(index, size, rate)?;
+    let why = camera.open.as_ref().map(|open| open.why().to_owned()).unwrap_or_default();
+    let mut examined = Examined { why, good: 0, unusable: Vec::new() };
+    let (until, mut data) = (clock::now() + limit, Vec::new());
+    while examined.good + (examined.unusable.len() as u32) < EXAMINED && clock::now() < until {
+        match camera.take(&mut data) {
+            Ok(Taken::Picture(..)) => examined.good += 1,
+            Ok(Taken::Unusable(_, text)) => examined.unusable.push(text),
+            Ok(Taken::Nothing(_)) => {}
+            Err(error) => return Err(Failure::device(format!("camera {index}: {error}"))),
+        }
     }
-}
-
-/// Returns the driver's time of the picture, if that is believable, on our clock.
-fn capture_time(picture: &Buffer) -> Timestamp {
-    let now = clock::now();
-    let wall = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-    let age = wall.and_then(|wall| wall.checked_sub(picture.capture_timestamp()?));
-    let age = age.filter(|age| *age < Duration::from_secs(1)).unwrap_or_default();
-    Timestamp::from_us(now.as_us().saturating_sub(age.as_micros() as u64))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_names_are_those_of_the_formats() {
-        assert_eq!(FORMATS.map(|format| format.to_string()), NAMES);
-    }
+    Ok(examined)
 }

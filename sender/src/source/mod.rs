@@ -4,28 +4,31 @@ mod camera;
 mod duet;
 mod file;
 mod film;
+pub mod health;
 mod input;
 mod jpeg;
 mod mjpeg;
-mod negotiate;
 mod open;
 pub mod pattern;
+mod samples;
 mod spec;
 pub mod strip;
 mod ticks;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use common::units::Timestamp;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Raster};
 use shell::exit::Failure;
 
-pub use camera::{CameraDescription, cameras};
+use self::health::Health;
+
+pub(crate) use camera::rate_text;
+pub use camera::{CameraDescription, Chosen, Examined, Offer, cameras, examine};
 pub use jpeg::{JpegDecoder, JpegFault, MjpegReader};
-pub use negotiate::Chosen;
 pub(crate) use open::asked;
 pub use open::{open, open_or_await};
+pub use samples::Samples;
 pub use spec::{FORMS, Layout, SourceSpec, Speed};
 
 /// A picture taken.
@@ -34,7 +37,7 @@ pub struct SourceFrame {
     /// Order of the samples.
     pub format: PixelFormat,
     /// The samples.
-    pub data: Vec<u8>,
+    pub data: Samples,
     /// Time at which it was taken.
     pub capture: Timestamp,
 }
@@ -68,8 +71,8 @@ pub trait FrameSource {
     /// Pauses the source: a camera is switched off. The next call of [`Self::next`] switches it on.
     fn rest(&mut self) {}
 
-    /// Has `lost` true while the device has gone, for the time in which [`Self::next`] waits for it.
-    fn tell_lost(&mut self, _lost: Arc<AtomicBool>) {}
+    /// Has `health` tell how the device is, also while [`Self::next`] waits for it.
+    fn share(&mut self, _health: Arc<Health>) {}
 
     /// Returns the pictures that could not be used so far, such as broken JPEGs.
     fn skipped(&self) -> u64 {

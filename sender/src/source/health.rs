@@ -1,0 +1,81 @@
+//! What a source tells of itself while it gives pictures or none.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use common::stats::UnusablePictures;
+use shell::lock::lock;
+
+/// Reasons for which a picture that has come cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// It has no bytes.
+    Empty,
+    /// It has fewer bytes than a picture, or more than its memory.
+    Short,
+    /// The driver says that it may be damaged.
+    Flagged,
+    /// The driver could not fetch it.
+    Failed,
+    /// It is damaged or of a kind that cannot be decoded.
+    Damaged,
+}
+
+impl Unusable {
+    /// All reasons, with the words for people.
+    pub const ALL: [(Self, &str); 5] = [
+        (Self::Empty, "empty"),
+        (Self::Short, "too short"),
+        (Self::Flagged, "damaged, says the driver"),
+        (Self::Failed, "not fetched by the driver"),
+        (Self::Damaged, "damaged or of an unknown kind"),
+    ];
+}
+
+/// Shared by a source, which writes it, and whoever tells others.
+#[derive(Debug, Default)]
+pub struct Health {
+    /// True while the device has gone.
+    lost: AtomicBool,
+    unusable: [AtomicU64; Unusable::ALL.len()],
+    trouble: Mutex<Option<String>>,
+}
+
+impl Health {
+    /// Says whether the device has gone.
+    pub fn set_lost(&self, lost: bool) {
+        self.lost.store(lost, Ordering::Relaxed);
+    }
+
+    /// Returns true while the device has gone.
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Counts a picture that cannot be used.
+    pub fn count(&self, reason: Unusable) {
+        self.unusable[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many pictures could not be used, in all and by reason.
+    pub fn unusable(&self) -> UnusablePictures {
+        let of = |reason: Unusable| self.unusable[reason as usize].load(Ordering::Relaxed);
+        UnusablePictures {
+            empty: of(Unusable::Empty),
+            short: of(Unusable::Short),
+            flagged: of(Unusable::Flagged),
+            failed: of(Unusable::Failed),
+            damaged: of(Unusable::Damaged),
+        }
+    }
+
+    /// Says in a sentence why pictures that come cannot be used; none: they can.
+    pub fn set_trouble(&self, trouble: Option<String>) {
+        *lock(&self.trouble) = trouble;
+    }
+
+    /// Returns why pictures that come cannot be used.
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.trouble).clone()
+    }
+}
