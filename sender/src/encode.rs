@@ -106,7 +106,7 @@ pub(crate) struct Coding {
 /// See [`Encode::handover_max`]: the network thread wakes up meanwhile, also on the only processor of a slow computer, where the
 /// next picture is there already.
 pub(crate) const HANDOVER_MAX: Duration = Duration::from_millis(5);
-/// What the own window says of a camera that has never been there, of one that gives nothing, and of one that has gone.
+/// Sentences of the own window about a camera that has never been there, of one that gives nothing, and of one that has gone.
 const MISSING: &str = "Your camera is missing: this computer looks for it";
 const STALLED: &str = "Your camera gives no pictures: this computer waits for it";
 const LOST: &str = "Your camera has gone: this computer tries to open it again";

@@ -32,7 +32,7 @@ pub(crate) struct Gate {
     prediction: Mutex<PredictionCounters>,
     /// True if the source is wanted and gives no pictures.
     pub(crate) source_stands: AtomicBool,
-    /// What the source tells of itself.
+    /// State of the source, as it tells it.
     pub(crate) source_health: Arc<Health>,
     /// Pictures taken from the source.
     pub(crate) captured: AtomicU64,

@@ -171,7 +171,7 @@ impl FrameSource for Camera {
     }
 }
 
-/// What a look at a camera's pictures has shown.
+/// Outcome of a look at a camera's pictures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Examined {
     /// The mode that was taken, in a sentence.

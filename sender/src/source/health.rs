@@ -1,4 +1,4 @@
-//! What a source tells of itself while it gives pictures or none.
+//! State of a source, as it tells it while it gives pictures or none.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

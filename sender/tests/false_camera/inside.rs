@@ -1,4 +1,4 @@
-//! What is done inside a process that has the false camera.
+//! Tasks inside a process that has the false camera.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -25,6 +25,7 @@ fn task() {
         ["info", source] => info(source),
         ["colours", red, blue] => colours((red.parse().unwrap(), blue.parse().unwrap())),
         ["place"] => place(),
+        ["opening"] => opening(),
         ["newest"] => newest(),
         ["faults"] => faults(),
         ["random", rounds] => random(rounds.parse().unwrap()),
@@ -77,6 +78,18 @@ fn place() {
         }
     }
     println!("\nin the driver's memory: {lent} of 20");
+}
+
+/// Says how long it takes from nothing to the first picture of a driver that answers at once and has one each millisecond.
+fn opening() {
+    let once = |_| {
+        let began = clock::now();
+        drop(picture(camera().as_mut()));
+        clock::now().since(began)
+    };
+    let mut times: Vec<_> = (0..21).map(once).collect();
+    times.sort_unstable();
+    println!("\nopening: {:?} in the middle, {:?} at most", times[10], times[20]);
 }
 
 /// Returns the mappings of the camera's memory.

@@ -1,4 +1,4 @@
-//! What is said of pictures that cannot be used: in the log once a minute, in the window while there are many.
+//! Sentences about pictures that cannot be used: in the log once a minute, in the window while there are many.
 
 use std::collections::VecDeque;
 use std::time::Duration;

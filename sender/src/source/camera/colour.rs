@@ -3,7 +3,7 @@
 use picture::frame::{ColourSpace, FrameSize, Matrix, PixelFormat, Range};
 
 use super::device::PixFormat;
-use super::layout::Layout;
+use super::layout::SampleOrder;
 
 /// Weights of red and blue in luma of BT.601, BT.709, BT.2020 and SMPTE 240M.
 const WEIGHTS: [(f64, f64); 4] = [(0.299, 0.114), (0.2126, 0.0722), (0.2627, 0.0593), (0.212, 0.087)];
@@ -32,7 +32,7 @@ impl Meaning {
     pub(super) const RGB: Self = Self { weights: WEIGHTS[1], range: Range::Full, is_rgb: true };
 
     /// Returns what the samples of a driver at `format` mean (V4L2's "Colorspaces", with its defaults).
-    pub(super) fn of(layout: Layout, format: &PixFormat) -> Self {
+    pub(super) fn of(layout: SampleOrder, format: &PixFormat) -> Self {
         // V4L2_COLORSPACE_*: 1 SMPTE 170M, 2 SMPTE 240M, 3 REC709, 7 JPEG, 8 sRGB, 10 BT.2020, 12 DCI-P3.
         let by_space = match format.colorspace {
             3 | 12 => 2,
@@ -48,17 +48,17 @@ impl Meaning {
             8 => WEIGHTS[3],
             _ => WEIGHTS[0],
         };
-        let is_rgb = matches!(layout, Layout::Rgb | Layout::Bgr);
+        let is_rgb = matches!(layout, SampleOrder::Rgb | SampleOrder::Bgr);
         // V4L2_QUANTIZATION_*: 1 full, 2 limited. What has no colour difference is what the sensor sees.
         let range = match format.quantization {
             1 => Range::Full,
             2 => Range::Limited,
-            _ if is_rgb || layout == Layout::Grey || format.colorspace == 7 => Range::Full,
+            _ if is_rgb || layout == SampleOrder::Grey || format.colorspace == 7 => Range::Full,
             _ => Range::Limited,
         };
         match layout {
             // JFIF says what they mean, whatever the driver says.
-            Layout::Jpeg => ColourSpace::JPEG.into(),
+            SampleOrder::Jpeg => ColourSpace::JPEG.into(),
             _ => Self { weights, range, is_rgb },
         }
     }
@@ -294,19 +294,19 @@ mod tests {
             Meaning::of(layout, &PixFormat { colorspace, ycbcr_enc, quantization, ..PixFormat::default() })
         };
         let is = |meaning: Meaning, colour: ColourSpace| assert_eq!(meaning, colour.into());
-        is(of(Layout::Yuyv, 8, 0, 0), ColourSpace::BT601_LIMITED);
-        is(of(Layout::Yuyv, 3, 0, 0), ColourSpace::BT709_LIMITED);
-        is(of(Layout::Nv12, 3, 1, 0), ColourSpace::BT601_LIMITED);
-        is(of(Layout::Nv12, 8, 2, 2), ColourSpace::BT709_LIMITED);
-        is(of(Layout::Yu12, 8, 0, 1), ColourSpace::JPEG);
-        is(of(Layout::Yu12, 7, 0, 0), ColourSpace::JPEG);
-        is(of(Layout::Grey, 8, 0, 0), ColourSpace::JPEG);
-        is(of(Layout::Grey, 8, 0, 2), ColourSpace::BT601_LIMITED);
-        is(of(Layout::Jpeg, 3, 2, 2), ColourSpace::JPEG);
-        is(of(Layout::Yuyv, 99, 99, 99), ColourSpace::BT601_LIMITED);
-        assert!(of(Layout::Rgb, 8, 0, 0).is(ColourSpace::BT709_LIMITED));
-        assert!(!of(Layout::Rgb, 8, 0, 2).is(ColourSpace::BT709_LIMITED));
-        assert_eq!(of(Layout::Yuyv, 10, 0, 0).of_stream(), ColourSpace::BT709_LIMITED);
-        assert_eq!(of(Layout::Yuyv, 2, 0, 0).weights, WEIGHTS[3]);
+        is(of(SampleOrder::Yuyv, 8, 0, 0), ColourSpace::BT601_LIMITED);
+        is(of(SampleOrder::Yuyv, 3, 0, 0), ColourSpace::BT709_LIMITED);
+        is(of(SampleOrder::Nv12, 3, 1, 0), ColourSpace::BT601_LIMITED);
+        is(of(SampleOrder::Nv12, 8, 2, 2), ColourSpace::BT709_LIMITED);
+        is(of(SampleOrder::Yu12, 8, 0, 1), ColourSpace::JPEG);
+        is(of(SampleOrder::Yu12, 7, 0, 0), ColourSpace::JPEG);
+        is(of(SampleOrder::Grey, 8, 0, 0), ColourSpace::JPEG);
+        is(of(SampleOrder::Grey, 8, 0, 2), ColourSpace::BT601_LIMITED);
+        is(of(SampleOrder::Jpeg, 3, 2, 2), ColourSpace::JPEG);
+        is(of(SampleOrder::Yuyv, 99, 99, 99), ColourSpace::BT601_LIMITED);
+        assert!(of(SampleOrder::Rgb, 8, 0, 0).is(ColourSpace::BT709_LIMITED));
+        assert!(!of(SampleOrder::Rgb, 8, 0, 2).is(ColourSpace::BT709_LIMITED));
+        assert_eq!(of(SampleOrder::Yuyv, 10, 0, 0).of_stream(), ColourSpace::BT709_LIMITED);
+        assert_eq!(of(SampleOrder::Yuyv, 2, 0, 0).weights, WEIGHTS[3]);
     }
 }

@@ -6,7 +6,7 @@ use super::device::{Code, PixFormat};
 
 /// Orders of samples that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum SampleOrder {
     Nv12,
     Yu12,
     Yuyv,
@@ -22,20 +22,20 @@ pub(super) enum Layout {
 }
 
 /// Names of V4L2 and what they stand for, in the order of the time that a picture takes until its samples are the coder's.
-pub(super) const LAYOUTS: [(&Code, Layout); 13] = [
-    (b"NV12", Layout::Nv12),
-    (b"YU12", Layout::Yu12),
-    (b"YUYV", Layout::Yuyv),
-    (b"UYVY", Layout::Uyvy),
-    (b"YVYU", Layout::Yvyu),
-    (b"NV21", Layout::Nv21),
-    (b"YV12", Layout::Yv12),
-    (b"422P", Layout::Yuv422P),
-    (b"RGB3", Layout::Rgb),
-    (b"BGR3", Layout::Bgr),
-    (b"GREY", Layout::Grey),
-    (b"MJPG", Layout::Jpeg),
-    (b"JPEG", Layout::Jpeg),
+pub(super) const LAYOUTS: [(&Code, SampleOrder); 13] = [
+    (b"NV12", SampleOrder::Nv12),
+    (b"YU12", SampleOrder::Yu12),
+    (b"YUYV", SampleOrder::Yuyv),
+    (b"UYVY", SampleOrder::Uyvy),
+    (b"YVYU", SampleOrder::Yvyu),
+    (b"NV21", SampleOrder::Nv21),
+    (b"YV12", SampleOrder::Yv12),
+    (b"422P", SampleOrder::Yuv422P),
+    (b"RGB3", SampleOrder::Rgb),
+    (b"BGR3", SampleOrder::Bgr),
+    (b"GREY", SampleOrder::Grey),
+    (b"MJPG", SampleOrder::Jpeg),
+    (b"JPEG", SampleOrder::Jpeg),
 ];
 
 /// A plane in memory: where it begins, the bytes of a row, rows, and bytes from one row to the next.
@@ -47,7 +47,7 @@ struct Plane {
     stride: usize,
 }
 
-impl Layout {
+impl SampleOrder {
     /// Returns the layout that V4L2 calls `code`; none: it cannot be used.
     pub(super) fn of(code: Code) -> Option<Self> {
         LAYOUTS.iter().find(|(known, _)| **known == code).map(|(_, layout)| *layout)
@@ -56,7 +56,7 @@ impl Layout {
     /// Returns the time that taking a picture and making it ready for the coder's transform takes, nanoseconds for each pixel.
     ///
     /// Medians of pictures of 1920x1080 on one core of an AMD EPYC, and of JPEGs those of the demonstration's clip (`cargo test -p
-    /// duet-sender --lib costs -- --ignored --nocapture`).
+    /// duet-sender --release --lib costs -- --ignored --nocapture`).
     pub(super) const fn cost_ns(self) -> f64 {
         match self {
             // Mostly they are not even copied.
@@ -65,7 +65,7 @@ impl Layout {
             Self::Uyvy | Self::Yvyu => 0.25,
             Self::Bgr => 0.31,
             Self::Yuv422P => 0.8,
-            Self::Jpeg => 7.0,
+            Self::Jpeg => 4.0,
         }
     }
 
@@ -124,7 +124,7 @@ fn length(planes: &[Plane]) -> usize {
 /// Places of the samples of pictures of one format.
 #[derive(Clone, Debug)]
 pub(super) struct Picture {
-    layout: Layout,
+    layout: SampleOrder,
     size: FrameSize,
     /// As the driver says.
     planes: Vec<Plane>,
@@ -134,7 +134,7 @@ pub(super) struct Picture {
 
 impl Picture {
     /// Pictures of a driver that is at `format`.
-    pub(super) fn new(layout: Layout, size: FrameSize, format: &PixFormat) -> Self {
+    pub(super) fn new(layout: SampleOrder, size: FrameSize, format: &PixFormat) -> Self {
         let planes = layout.planes(size, format.bytes_per_line as usize);
         Self { layout, size, planes, tight: layout.planes(size, 0) }
     }
@@ -165,17 +165,17 @@ impl Picture {
             (0..plane.rows).filter_map(move |y| bytes.get(plane.at + y * plane.stride..)?.get(..plane.row))
         };
         match (self.layout, planes) {
-            (Layout::Uyvy, [all]) => rows(*all).for_each(|row| swap(row, [1, 0, 3, 2], out)),
-            (Layout::Yvyu, [all]) => rows(*all).for_each(|row| swap(row, [0, 3, 2, 1], out)),
-            (Layout::Bgr, [all]) => rows(*all).for_each(|row| swap(row, [2, 1, 0], out)),
-            (Layout::Nv21, [luma, chroma]) => {
+            (SampleOrder::Uyvy, [all]) => rows(*all).for_each(|row| swap(row, [1, 0, 3, 2], out)),
+            (SampleOrder::Yvyu, [all]) => rows(*all).for_each(|row| swap(row, [0, 3, 2, 1], out)),
+            (SampleOrder::Bgr, [all]) => rows(*all).for_each(|row| swap(row, [2, 1, 0], out)),
+            (SampleOrder::Nv21, [luma, chroma]) => {
                 rows(*luma).for_each(|row| out.extend_from_slice(row));
                 rows(*chroma).for_each(|row| swap(row, [1, 0], out));
             }
-            (Layout::Yv12, [luma, cr, cb]) => {
+            (SampleOrder::Yv12, [luma, cr, cb]) => {
                 [luma, cb, cr].into_iter().flat_map(|plane| rows(*plane)).for_each(|row| out.extend_from_slice(row));
             }
-            (Layout::Yuv422P, [luma, cb, cr]) => {
+            (SampleOrder::Yuv422P, [luma, cb, cr]) => {
                 for ((luma, cb), cr) in rows(*luma).zip(rows(*cb)).zip(rows(*cr)) {
                     let (pairs, last) = luma.as_chunks::<2>();
                     let all = pairs.iter().copied().chain(last.first().map(|luma| [*luma; 2]));
@@ -261,7 +261,7 @@ mod tests {
         expected: (PixelFormat, &[u8]),
     ) {
         let format = PixFormat { code: *code, width, height, bytes_per_line, ..PixFormat::default() };
-        let picture = Picture::new(Layout::of(*code).unwrap(), size(width, height), &format);
+        let picture = Picture::new(SampleOrder::of(*code).unwrap(), size(width, height), &format);
         let mut out = vec![9; 3];
         let got = picture.samples(bytes, &mut out).unwrap();
         assert_eq!((got, out.as_slice()), expected, "{}", code.escape_ascii());
@@ -270,7 +270,8 @@ mod tests {
             assert_eq!((format, &bytes[..length]), expected, "not copied");
         }
         let needed = length(picture.planes(bytes.len()).unwrap());
-        assert!(picture.samples(&bytes[..needed - 1], &mut out).is_err(), "one byte is missing");
+        let is_tight = needed - 1 == length(&picture.tight);
+        assert!(is_tight || picture.samples(&bytes[..needed - 1], &mut out).is_err(), "one byte is missing");
     }
 
     #[test]
@@ -307,7 +308,7 @@ mod tests {
         check(b"YUYV", (2, 1), 0, &[1, 50, 2, 60], (Yuyv, &[1, 50, 2, 60]));
         check(b"YUYV", (2, 1), 1, &[1, 50, 2, 60], (Yuyv, &[1, 50, 2, 60]));
         let huge = PixFormat { bytes_per_line: u32::MAX, ..PixFormat::default() };
-        let picture = Picture::new(Layout::Yu12, size(16_384, 16_384), &huge);
+        let picture = Picture::new(SampleOrder::Yu12, size(16_384, 16_384), &huge);
         assert!(picture.samples(&[0; 100], &mut Vec::new()).is_err());
     }
 
@@ -327,7 +328,7 @@ mod tests {
         };
         let (size, mut out) = (size(1920, 1080), Vec::new());
         let bytes: Vec<u8> = (0..3 * size.pixels()).map(|at| (at * 7 % 251) as u8).collect();
-        for (code, layout) in LAYOUTS.iter().filter(|(_, layout)| *layout != Layout::Jpeg) {
+        for (code, layout) in LAYOUTS.iter().filter(|(_, layout)| *layout != SampleOrder::Jpeg) {
             let picture = Picture::new(*layout, size, &PixFormat::default());
             let length = length(&picture.tight);
             let time = median(Box::new(|| _ = picture.samples(&bytes[..length], &mut out).unwrap()));

@@ -14,7 +14,7 @@ pub struct CameraDescription {
     pub index: u32,
     /// The name it gives itself.
     pub name: String,
-    /// What it offers.
+    /// Formats, sizes and rates that it offers.
     pub offers: Vec<Offer>,
     /// The mode that a run takes which asks for no camera's size, or for the configured one.
     pub chosen: Option<Chosen>,

@@ -3,7 +3,7 @@
 use picture::frame::{FrameRate, FrameSize};
 
 use super::device::{Code, Device, Fraction, Intervals, Sizes};
-use super::layout::Layout;
+use super::layout::SampleOrder;
 use super::problem::{CameraError, name};
 
 /// Rate to come near to where none is asked for, frames a second: of two pictures the later one is newer, and beyond this hardly any
@@ -68,7 +68,7 @@ impl Offer {
 
     /// Returns true if pictures of the format can be used.
     pub fn is_known(&self) -> bool {
-        Layout::of(self.code).is_some()
+        SampleOrder::of(self.code).is_some()
     }
 
     /// Returns the size that is nearest to `wanted`; none: no such picture is possible.
@@ -222,7 +222,7 @@ fn size_near(sizes: Sizes, wanted: FrameSize) -> Option<FrameSize> {
 /// size.
 pub(super) fn choose(offers: &[Offer], size: Option<FrameSize>, rate: Option<FrameRate>) -> Option<Chosen> {
     let usable = offers.iter().filter_map(|offer| {
-        let cost = Layout::of(offer.code)?.cost_ns();
+        let cost = SampleOrder::of(offer.code)?.cost_ns();
         let there = offer.size_near(size.unwrap_or(FrameSize::USUAL))?;
         let good = FrameRate::new(RATE_GOOD as u32, 1)?;
         let wanted = rate.unwrap_or(if offer.rates.is_some() { good } else { FrameRate::USUAL });
@@ -230,7 +230,7 @@ pub(super) fn choose(offers: &[Offer], size: Option<FrameSize>, rate: Option<Fra
         let is_slow = cost * there.pixels() as f64 > DECODING_MAX * mode.rate.interval().as_nanos() as f64;
         let size_error = there.pixels().abs_diff(FrameSize::USUAL.pixels());
         let rate_error = (mode.rate.as_f64() - rate.map_or(RATE_GOOD, FrameRate::as_f64)).abs();
-        let is_grey = Layout::of(offer.code) == Some(Layout::Grey);
+        let is_grey = SampleOrder::of(offer.code) == Some(SampleOrder::Grey);
         size.is_none_or(|wanted| wanted == there).then_some(((size_error, is_grey, is_slow), rate_error, cost, mode))
     });
     let (.., mode) = usable.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2)))?;
@@ -255,9 +255,9 @@ fn reasons(offers: &[Offer], mode: Mode, size: Option<FrameSize>, rate: Option<F
         };
         text += &format!("; {} were asked for, which it has {where_}", rate_text(rate));
     }
-    let is_jpeg = |code: Code| Layout::of(code) == Some(Layout::Jpeg);
+    let is_jpeg = |code: Code| SampleOrder::of(code) == Some(SampleOrder::Jpeg);
     let cost_ms =
-        |code: Code| Layout::of(code).map_or(0.0, |layout| layout.cost_ns() * mode.size.pixels() as f64 / 1e6);
+        |code: Code| SampleOrder::of(code).map_or(0.0, |layout| layout.cost_ns() * mode.size.pixels() as f64 / 1e6);
     let plain = || offers.iter().filter(|offer| offer.is_known() && !is_jpeg(offer.code));
     if is_jpeg(mode.code) {
         let fastest = plain().filter(here).map(Offer::rate_most).max_by(|a, b| a.as_f64().total_cmp(&b.as_f64()));

@@ -29,7 +29,7 @@ struct Buffer {
     holder: Holder,
 }
 
-/// Who has a buffer.
+/// Holders of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
     Driver,

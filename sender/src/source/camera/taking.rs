@@ -11,7 +11,7 @@ use shell::clock;
 
 use super::colour::{Meaning, bring};
 use super::device::{Device, Filled, monotonic};
-use super::layout::{Layout, Picture, fit};
+use super::layout::{Picture, SampleOrder, fit};
 use super::modes::{self, Chosen, Mode};
 use super::problem::{CameraError, OPEN, name};
 use super::stream::Stream;
@@ -27,7 +27,7 @@ const AGE_MAX: Duration = Duration::from_secs(1);
 pub(super) struct OpenCamera {
     device: Arc<Device>,
     chosen: Chosen,
-    layout: Layout,
+    layout: SampleOrder,
     picture: Picture,
     meaning: Meaning,
     stream: Option<Stream>,
@@ -40,7 +40,7 @@ pub(super) struct OpenCamera {
     last: Timestamp,
 }
 
-/// What has come of a camera.
+/// Outcome of a wait for a picture.
 pub(super) enum Taken {
     /// A picture, and the size that it had.
     Picture(SourceFrame, FrameSize),
@@ -110,7 +110,7 @@ impl OpenCamera {
         device: &Device,
         mut chosen: Chosen,
         asked: Option<FrameSize>,
-    ) -> Result<(Chosen, Layout, Picture, Meaning), CameraError> {
+    ) -> Result<(Chosen, SampleOrder, Picture, Meaning), CameraError> {
         let Mode { code, size, rate } = chosen.mode;
         let [width, height] = [size.width(), size.height()].map(|side| side as u32);
         let format =
@@ -119,7 +119,7 @@ impl OpenCamera {
             asked: format!("{} {size}", name(code)),
             given: format!("{} {}x{}", name(format.code), format.width, format.height),
         };
-        let layout = Layout::of(format.code).ok_or_else(other)?;
+        let layout = SampleOrder::of(format.code).ok_or_else(other)?;
         let given = FrameSize::new(format.width, format.height).map_err(|_| other())?;
         if asked.is_some_and(|asked| asked != given) {
             return Err(other());
@@ -222,13 +222,14 @@ impl OpenCamera {
         let size = self.chosen.mode.size;
         if self.meaning.is(info.colour)
             && size == info.size
-            && let Some((format, bytes)) = self.picture.as_it_is(filled.bytes).filter(|_| self.layout != Layout::Jpeg)
+            && let Some((format, bytes)) =
+                self.picture.as_it_is(filled.bytes).filter(|_| self.layout != SampleOrder::Jpeg)
             && let Some(lent) = stream.lend(filled, bytes)
         {
             return Ok((format, Samples::lent(lent), size));
         }
         let bytes = stream.bytes(filled).map_err(|text| (Unusable::Short, text))?;
-        let (format, size, meaning) = if self.layout == Layout::Jpeg {
+        let (format, size, meaning) = if self.layout == SampleOrder::Jpeg {
             let decoded = self.jpeg.decode(bytes, data);
             let (format, size) = decoded.map_err(|fault| (Unusable::Damaged, fault.to_string()))?;
             (format, size, if format == PixelFormat::Rgb8 { Meaning::RGB } else { ColourSpace::JPEG.into() })
