@@ -136,3 +136,24 @@ impl Gate {
         self.budget_bytes.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_gives_nothing_has_a_reason() {
+        let gate = Gate::new(0);
+        let stands = |stands| gate.source_stands.store(stands, Ordering::Relaxed);
+        gate.source_health.set_lost(true);
+        assert_eq!(gate.source(), SourceState::Gives, "whatever its thread thinks");
+        stands(true);
+        assert_eq!(gate.source(), SourceState::Lost);
+        gate.source_health.set_lost(false);
+        assert_eq!(gate.source(), SourceState::Stalled);
+        gate.source_health.set_trouble(Some("damaged".to_owned()));
+        assert_eq!(gate.source(), SourceState::Unusable);
+        stands(false);
+        assert_eq!(gate.source(), SourceState::Gives);
+    }
+}

@@ -202,7 +202,7 @@ fn rates_and_sizes_are_what_the_driver_names() {
     assert_eq!(info(&left, "info camera"), "160x96 30/1", "whatever another program has set");
     let steps = [("FALSE_STEPS", "32x32-2592x1944/2"), ("FALSE_RANGE", "1/90-1/1")];
     assert_eq!(info(&steps, "info camera"), "1280x720 60/1");
-    assert_eq!(info(&steps, "info camera:size=640x350:fps=29.97"), "640x350 2997/100");
+    assert_eq!(info(&steps, "info camera:size=640x350:fps=29.97"), "640x350 30000/1001");
     assert_eq!(info(&steps, "info camera:size=640x350:fps=30000/1001"), "640x350 30000/1001");
     let camera = FalseCamera::of("YUYV", &drawing, &steps);
     let text = camera.inside("info camera:size=641x351");
@@ -339,6 +339,13 @@ fn the_newest_picture_wins_at_the_time_at_which_it_was_taken() {
 fn pictures_come_back_after_whatever_a_driver_does() {
     FalseCamera::of("YU12", &Drawing::default(), &[("FALSE_INTERVAL", "1/500")]).inside("faults");
     FalseCamera::of("MJPG", &Drawing::default(), &[("FALSE_INTERVAL", "1/500")]).inside("faults");
+}
+
+#[test]
+fn a_camera_that_is_awaited_may_have_any_size() {
+    for code in ["NV12", "MJPG"] {
+        FalseCamera::of(code, &Drawing::default(), &[]).inside("awaited");
+    }
 }
 
 #[test]

@@ -413,11 +413,22 @@ pub fn parse_frame_rate(text: &str) -> Result<FrameRate, String> {
             _ => None,
         },
         None => match text.parse::<f64>() {
-            Ok(fps) if (0.001..=1000.0).contains(&fps) => FrameRate::new((fps * 1000.0).round() as u32, 1000),
+            Ok(fps) if (0.001..=1000.0).contains(&fps) => decimal_rate(fps),
             _ => None,
         },
     };
     rate.ok_or_else(|| format!("`{text}` is not a frame rate: write frames a second, above 0 and at most 1000"))
+}
+
+/// Returns a rate in lowest terms; 23.976, 29.97, 59.94 and the like are thousands of 1001, as cameras have them.
+fn decimal_rate(fps: f64) -> Option<FrameRate> {
+    let television = [15, 24, 30, 48, 60, 120].into_iter().find(|whole| {
+        let exact = f64::from(*whole) * 1000.0 / 1001.0;
+        (fps - exact).abs() < 0.005
+    });
+    let thousandths = (fps * 1000.0).round() as u32;
+    let by = (1..=1000).rev().find(|by| 1000_u32.is_multiple_of(*by) && thousandths.is_multiple_of(*by)).unwrap_or(1);
+    television.map_or_else(|| FrameRate::new(thousandths / by, 1000 / by), |whole| FrameRate::new(whole * 1000, 1001))
 }
 
 fn bitrate(key: &'static str, text: &str) -> Result<Bitrate, ConfigError> {

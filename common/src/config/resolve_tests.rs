@@ -37,7 +37,7 @@ fn every_key_is_read() {
     ))
     .unwrap();
     assert_eq!(config.rate, Bitrate::from_bps(30_000_000));
-    assert_eq!(config.frame_rate, FrameRate::new(29_970, 1000));
+    assert_eq!(config.frame_rate, FrameRate::new(30_000, 1001));
     assert_eq!((config.protection, sender("").unwrap().protection), (Protection::Off, Protection::Auto));
     assert_eq!(config.codec.levels, Levels::AtMost(5));
     assert_eq!(config.codec.boundary, Boundary::Periodic);

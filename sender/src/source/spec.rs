@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn every_form_is_read() {
-        let (size, rate) = (FrameSize::new(17, 31).ok(), FrameRate::new(60_000, 1000));
+        let (size, rate) = (FrameSize::new(17, 31).ok(), FrameRate::new(60, 1));
         check("camera", SourceSpec::Camera { index: 0, size: None, rate: None });
         check("camera:index=2:size=17x31:fps=60", SourceSpec::Camera { index: 2, size, rate });
         check("pattern:fps=60:size=17x31", SourceSpec::Pattern { size, rate });

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::config::{SenderConfig, parse_sender, resolve_sender};
+use picture::frame::PixelFormat;
 use sender::source::health::Health;
-use sender::source::{FrameSource, SourceFrame, SourceSpec, open};
+use sender::source::{FrameSource, SourceFrame, SourceSpec, open, open_or_await};
 use shell::clock;
 
 use crate::colours::{Drawing, worst};
@@ -26,6 +27,7 @@ fn task() {
         ["colours", red, blue] => colours((red.parse().unwrap(), blue.parse().unwrap())),
         ["place"] => place(),
         ["opening"] => opening(),
+        ["awaited"] => awaited(),
         ["newest"] => newest(),
         ["faults"] => faults(),
         ["random", rounds] => random(rounds.parse().unwrap()),
@@ -90,6 +92,30 @@ fn opening() {
     let mut times: Vec<_> = (0..21).map(once).collect();
     times.sort_unstable();
     println!("\nopening: {:?} in the middle, {:?} at most", times[10], times[20]);
+}
+
+/// Waits for a camera that is not there yet, and that has not the size which was expected.
+fn awaited() {
+    let controls = Controls::open();
+    controls.set(Control::Gone, 1);
+    let mut camera = open_or_await(&SourceSpec::parse("camera").unwrap(), &config()).unwrap();
+    let info = camera.info();
+    assert!(!info.is_there && info.size.width() == 1280, "{info:?}");
+    let comes = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        controls.set(Control::Gone, 0);
+    });
+    let picture = picture(camera.as_mut());
+    comes.join().unwrap();
+    assert_eq!(picture.data.len(), picture.format.bytes(info.size));
+    let luma = |x: usize, y: usize| {
+        let step = if picture.format == PixelFormat::YCbCr8 { 3 } else { 1 };
+        picture.data[step * (y * info.size.width() + x)]
+    };
+    // Black around 160x96, and its colours in the middle: white stands third in the lower row.
+    let middle = (640 + 20, 360 + 24);
+    assert_eq!([luma(0, 0), luma(1279, 719), luma(559, 360)], [16; 3]);
+    assert!(luma(middle.0, middle.1).abs_diff(218) <= 2, "{}", luma(middle.0, middle.1));
 }
 
 /// Returns the mappings of the camera's memory.

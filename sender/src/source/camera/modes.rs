@@ -78,6 +78,7 @@ impl Offer {
 
     /// Returns the rate that is nearest to `wanted`.
     pub fn rate_near(&self, wanted: FrameRate) -> FrameRate {
+        let wanted = rate_of((wanted.denominator(), wanted.numerator())).unwrap_or(wanted);
         let Some((least, most)) = self.rates else { return wanted };
         let is_below = |a: FrameRate, b: FrameRate| a.as_f64() < b.as_f64();
         match wanted {
@@ -245,7 +246,10 @@ fn reasons(offers: &[Offer], mode: Mode, size: Option<FrameSize>, rate: Option<F
     }
     let here = |offer: &&Offer| offer.size_near(mode.size) == Some(mode.size);
     if let Some(rate) = rate.filter(|rate| (rate.as_f64() - mode.rate.as_f64()).abs() >= 0.005) {
-        let has = |offer: &Offer| offer.is_known() && offer.rates.is_some() && offer.rate_near(rate) == rate;
+        let has = |offer: &Offer| {
+            let there = offer.rate_near(rate).as_f64();
+            offer.is_known() && offer.rates.is_some() && (there - rate.as_f64()).abs() < 0.005
+        };
         let where_ = if offers.iter().any(|offer| has(offer) && here(&offer)) {
             "only in a format that this computer decodes too slowly".to_owned()
         } else if offers.iter().any(has) {
@@ -310,6 +314,13 @@ mod tests {
         let thirty = format!("takes MJPG 1280x720 at 30 frames a second{jpeg}");
         check(&all, None, Some((30, 1)), (b"MJPG", (30, 1)), &thirty);
         check(&all, Some((640, 480)), None, (b"YUYV", (30, 1)), "takes YUYV 640x480 at 30 frames a second");
+        check(
+            &all,
+            Some((640, 480)),
+            Some((30_000, 1000)),
+            (b"YUYV", (30, 1)),
+            "takes YUYV 640x480 at 30 frames a second",
+        );
         let only = "; 60 were asked for, which it has only in other sizes than 640x480";
         let text = format!("takes YUYV 640x480 at 30 frames a second{only}");
         check(&all, Some((640, 480)), Some((60, 1)), (b"YUYV", (30, 1)), &text);

@@ -14,6 +14,9 @@ const BUFFERS: u32 = 6;
 /// Buffers that the driver keeps when pictures are lent: it fills one while another is full.
 const KEPT: usize = 2;
 
+/// Pause after a driver has had nothing to give, though it said so.
+const NOTHING: Duration = Duration::from_millis(1);
+
 /// Pictures that come into mapped buffers.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -96,7 +99,12 @@ impl Stream {
         if !self.device.wait(limit)? {
             return Ok(None);
         }
-        self.dequeue()
+        let filled = self.dequeue()?;
+        if filled.is_none() {
+            // A driver that always says that there is something must not take the whole processor.
+            std::thread::sleep(NOTHING);
+        }
+        Ok(filled)
     }
 
     /// Takes a picture that is there already.

@@ -36,6 +36,8 @@ pub(super) struct OpenCamera {
     failures: u32,
     /// The driver's time of the last picture.
     taken: Option<Duration>,
+    /// Ours of it.
+    captured: Timestamp,
     /// Time of the last picture, or of the start.
     last: Timestamp,
 }
@@ -90,6 +92,7 @@ impl OpenCamera {
                         jpeg: JpegDecoder::default(),
                         failures: 0,
                         taken: None,
+                        captured: Timestamp::default(),
                         last: clock::now(),
                     });
                 }
@@ -249,7 +252,10 @@ impl OpenCamera {
         let before = std::mem::replace(&mut self.taken, filled.taken);
         let is_later = filled.taken.is_some_and(|taken| before.is_none_or(|before| taken > before));
         let age = age.filter(|age| is_later && *age <= AGE_MAX).unwrap_or_default();
-        Timestamp::from_us(now.as_us().saturating_sub(age.as_micros() as u64))
+        let capture = Timestamp::from_us(now.as_us().saturating_sub(age.as_micros() as u64));
+        // Never before the last one, whose time may not have been believed.
+        self.captured = self.captured.max(capture);
+        self.captured
     }
 }
 
