@@ -10,6 +10,7 @@ use crate::exit::Failure;
 use crate::handed;
 use crate::identity::Identity;
 use crate::quoted::Quoted;
+use crate::zones;
 
 /// Flags of both daemons; they win over the file.
 #[derive(Args, Clone, Debug, Default)]
@@ -188,6 +189,12 @@ impl CommonFlags {
                 network.address.clone_from(address);
             }
         }
+        // One to dial is looked up each time: the network may come later.
+        if network.mode.as_deref() != Some("dial")
+            && let Some(address) = &mut network.address
+        {
+            *address = zones::numbered(address);
+        }
         if self.config.is_none() {
             // What was learned last counts.
             let mut known = crate::reach::known_peers(identity)?;
@@ -236,7 +243,9 @@ pub fn call(
     if flags.to.is_none() && flags.listen.is_none() && (peer.addresses.is_some() || network.mode.is_none()) {
         network.mode = Some("meet".to_owned());
     }
-    *peers = vec![peer];
+    network.others = peers.drain(..).filter(|other| other.public_key != peer.public_key).collect();
+    network.others.retain(|other| other.addresses.is_some());
+    peers.push(peer);
     Ok(())
 }
 

@@ -4,7 +4,7 @@ mod machine;
 pub mod speed;
 
 use std::fs::File;
-use std::net::{Ipv6Addr, TcpListener, ToSocketAddrs};
+use std::net::{Ipv6Addr, TcpListener};
 use std::path::Path;
 
 use common::config::{LinkMode, SharedConfig};
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::link::NOBODY;
-use crate::{cli, outlet, quic, reach, record};
+use crate::{cli, outlet, quic, reach, record, zones};
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -169,7 +169,7 @@ fn open_relay() -> Check {
 fn address(config: &SharedConfig) -> Check {
     let result = match &config.mode {
         LinkMode::DialNobody => Err(Failure::usage(NOBODY)),
-        LinkMode::Dial(target) => match target.to_socket_addrs().map(|mut found| found.next()) {
+        LinkMode::Dial(target) => match zones::look_up_now(target).map(|found| found.first().copied()) {
             Ok(Some(found)) => Ok(format!("calls {target}, which is {}", found.ip())),
             Ok(None) => Err(Failure::network(format!("{target} has no address"))),
             Err(error) => Err(Failure::network(format!("the address of {target} cannot be found: {error}"))),

@@ -1,6 +1,7 @@
 //! Exit of a daemon: an exit code and one sentence on standard error.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use common::config::ConfigError;
@@ -81,10 +82,7 @@ pub fn report(program: &str, result: Result<(), Failure>) -> ExitCode {
             0
         }
         Err(failure) => {
-            log::last_words(&format!(
-                "{program}: {}",
-                failure.message.split_whitespace().collect::<Vec<_>>().join(" ")
-            ));
+            log::last_words(&format!("{program}: {}", in_one_line(&failure.message)));
             failure.code()
         }
     };
@@ -92,6 +90,19 @@ pub fn report(program: &str, result: Result<(), Failure>) -> ExitCode {
         now(i32::from(code));
     }
     ExitCode::from(code)
+}
+
+/// Prints the failure and ends the process at once, where the caller cannot go on and a library would end it otherwise. What is
+/// open stays as it is.
+pub fn at_once(failure: &Failure) -> ! {
+    let program = std::env::args_os().next().map(PathBuf::from);
+    let name = program.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    log::last_words(&format!("{name}: {}", in_one_line(&failure.message)));
+    now(i32::from(failure.code()))
+}
+
+fn in_one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Ends the process at once, whatever its threads do; only the log is written. Drivers get no chance to clean up, since

@@ -28,6 +28,7 @@ pub mod slot;
 pub mod stats;
 pub mod tls;
 mod wait;
+mod zones;
 
 pub use doctor::speed;
 pub use log::{limit, outlet, quoted};

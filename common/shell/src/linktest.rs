@@ -18,6 +18,7 @@ use crate::link::{ADDRESSES_MAX, LiveRate, TestWay, Ways, find_to_test, on_the_n
 use crate::quic::{CloseCode, Endpoint, EndpointOptions, Probing, QuicError};
 use crate::quoted::Quoted;
 use crate::tls::Protocol;
+use crate::zones;
 
 /// Longest link test that is answered, the other way included.
 const ANSWER_MAX: Duration = Duration::from_secs(90);
@@ -187,9 +188,9 @@ async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failu
     let unreachable = |message: String| {
         Failure::network(format!("{address} cannot be reached: {message}; is a receiver listening there?"))
     };
-    let found = tokio::net::lookup_host(address).await.map_err(|error| unreachable(error.to_string()))?;
+    let found = zones::look_up(address).await.map_err(|error| unreachable(error.to_string()))?;
     let mut last = unreachable("the name has no address".to_owned());
-    for address in found.take(ADDRESSES_MAX) {
+    for address in found.into_iter().take(ADDRESSES_MAX) {
         let any: SocketAddr = match address {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),

@@ -13,8 +13,10 @@ use tracing_subscriber::EnvFilter;
 use self::outlet::Outlet;
 
 /// Filter of the log unless `DUET_LOG` sets another: the relay's libraries are silent, this program reports for them,
-/// and what winit thinks of a screen's size in millimetres helps nobody.
-const FILTER: &str = "info,winit=error,turn_client_proto=off,turn_types=off,stun_proto=off,stun_types=off";
+/// likewise what quinn says of each packet that a machine without a network does not send;
+/// what winit thinks of a screen's size in millimetres helps nobody, and a Wayland compositor that has gone gets one sentence of
+/// ours, not one of its library for each request that is left.
+const FILTER: &str = "info,winit=error,quinn_udp=off,calloop_wayland_source=off,wayland_backend=off,wayland_client=off,turn_client_proto=off,turn_types=off,stun_proto=off,stun_types=off";
 
 static OUTLET: OnceLock<Outlet> = OnceLock::new();
 

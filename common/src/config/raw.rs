@@ -153,6 +153,9 @@ pub struct NetworkSection {
     pub gso: Option<bool>,
     /// Class of the packets (DSCP), 0 to 63, by which routers may send them before others. Default: none.
     pub dscp: Option<u64>,
+    /// Not in the file: peers that are known and not called. Whoever of them calls is told that this machine is in a call.
+    #[serde(skip)]
+    pub others: Vec<PeerSection>,
 }
 
 /// `[reach]`: how this machine finds out where others can reach it.

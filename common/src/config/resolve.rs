@@ -18,7 +18,7 @@ use super::resolved::{
     Turn, WindowBackend,
 };
 use crate::protection::Protection;
-use crate::reach::{ADDRESSES_MAX, Candidate, FOUND_MAX, Kind, PLACES_MAX};
+use crate::reach::{ADDRESSES_MAX, Candidate, FOUND_MAX, Kind, PLACES_MAX, is_of_one_cable, usable};
 use crate::units::Bitrate;
 
 /// UDP port of a listener that names none.
@@ -183,28 +183,53 @@ fn link_mode(
     let introduced = peers.iter().find(|peer| peer.addresses.is_some());
     if mode == Mode::Meet {
         let introduced = introduced.or(peers.first()).ok_or_else(|| value("network.mode", NOBODY_TO_MEET))?;
-        return meeting(introduced, reach);
+        let mut meet = meeting(introduced, reach)?;
+        // What is wrong about them is no reason not to call somebody else.
+        let others = network.others.iter().filter_map(|other| meeting(other, reach).ok());
+        meet.others = others.filter(|other| other.port != meet.port).take(OTHERS_MAX).collect();
+        return Ok(LinkMode::Meet(Box::new(meet)));
     }
     if mode == Mode::Dial {
         let of_peer = || peers.iter().find_map(|peer| peer.address.as_ref());
         let Some(address) = network.address.as_ref().or_else(of_peer) else {
             return match introduced {
-                Some(peer) if network.mode.is_none() => meeting(peer, reach),
+                Some(peer) if network.mode.is_none() => meeting(peer, reach).map(Box::new).map(LinkMode::Meet),
                 _ => Ok(LinkMode::DialNobody),
             };
         };
-        return with_port(address).map(LinkMode::Dial).ok_or_else(|| {
+        let to_dial = with_port(address).ok_or_else(|| {
             let message =
                 format!("`{address}` is not an address to dial: write HOST or HOST:PORT, such as home.example:4820");
             value("network.address", message)
-        });
+        })?;
+        return has_its_zone("network.address", to_dial).map(LinkMode::Dial);
     }
     let address = network.address.clone().unwrap_or_else(|| format!("[::]:{DEFAULT_PORT}"));
+    let address = has_its_zone("network.address", address)?;
     address.parse().map(LinkMode::Listen).map_err(|_| {
-        let message =
-            format!("`{address}` is not an address to listen at: write IP:PORT, such as 0.0.0.0:4820 or [::]:4820");
+        let message = match address.contains('%') {
+            true => format!("`{address}` is not an address to listen at: this machine has no network of that name"),
+            false => {
+                format!("`{address}` is not an address to listen at: write IP:PORT, such as 0.0.0.0:4820 or [::]:4820")
+            }
+        };
         value("network.address", message)
     })
+}
+
+/// Returns `address`, a `HOST:PORT`, unless it is one that each cable may have and lacks the zone that says which.
+fn has_its_zone(key: &'static str, address: String) -> Result<String, ConfigError> {
+    match address.parse() {
+        Ok(found) if is_of_one_cable(found) && !usable(found) && found.port() > 0 => Err(value(
+            key,
+            format!(
+                "`{address}` may be on any cable: say on which of this machine's networks, as in [{}%eth0]:{}",
+                found.ip(),
+                found.port()
+            ),
+        )),
+        _ => Ok(address),
+    }
 }
 
 /// Returns `HOST:PORT` for `HOST[:PORT]`, with [`DEFAULT_PORT`] where there is none and an IPv6 address in brackets; nothing
@@ -213,7 +238,8 @@ pub fn with_port(address: &str) -> Option<String> {
     if address.is_empty() || address.contains(char::is_whitespace) {
         return None;
     }
-    if address.parse::<Ipv6Addr>().is_ok() {
+    let without_zone = address.split_once('%').map_or(address, |(ip, _)| ip);
+    if without_zone.parse::<Ipv6Addr>().is_ok() {
         return Some(format!("[{address}]:{DEFAULT_PORT}"));
     }
     match address.rsplit_once(':') {
@@ -225,6 +251,9 @@ pub fn with_port(address: &str) -> Option<String> {
         Some(_) => None,
     }
 }
+
+/// Machines at most that are told that this one is in a call.
+const OTHERS_MAX: usize = 32;
 
 const NOBODY_TO_MEET: &str = "`meet` needs a peer: type `invite` on one side and `join` on the other";
 
@@ -248,7 +277,7 @@ pub fn candidate_of(address: SocketAddr) -> Option<Candidate> {
 
 /// Returns the way to find a peer: where it was found when it was introduced, or its address. Without any it may call
 /// from anywhere.
-fn meeting(raw: &raw::PeerSection, reach: &raw::Reach) -> Result<LinkMode, ConfigError> {
+fn meeting(raw: &raw::PeerSection, reach: &raw::Reach) -> Result<Meet, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
     let found = raw.found.as_deref().unwrap_or_default();
     let candidate = |(key, text): (&'static str, &String)| {
@@ -264,21 +293,24 @@ fn meeting(raw: &raw::PeerSection, reach: &raw::Reach) -> Result<LinkMode, Confi
     if found.len() > FOUND_MAX {
         return Err(value("peer.found", format!("{} addresses: it takes {FOUND_MAX} at most", found.len())));
     }
-    let candidates =
-        found.iter().map(|text| ("peer.found", text)).chain(texts.iter().map(|text| ("peer.addresses", text)));
     let port = raw.port.or((!introduced).then_some(DEFAULT_PORT)).filter(|port| *port > 0);
     let host = raw.address.as_ref().filter(|_| !introduced).map(|address| {
-        with_port(address).ok_or_else(|| {
+        let host = with_port(address).ok_or_else(|| {
             value(
                 "peer.address",
                 format!("`{address}` is not an address: write HOST or HOST:PORT, such as home.example:4820"),
             )
-        })
+        })?;
+        has_its_zone("peer.address", host)
     });
+    // Numbers of networks change from one start of the machine to the next, so that one on a cable is looked up.
+    let known = found.iter().map(|text| ("peer.found", text)).chain(texts.iter().map(|text| ("peer.addresses", text)));
+    let (on_cables, others): (Vec<_>, Vec<_>) = known.partition(|(_, text)| text.contains('%'));
+    let host = host.or_else(|| on_cables.first().map(|(_, text)| Ok(text.to_string())));
     let mailbox = mailbox(reach)?;
-    Ok(LinkMode::Meet(Box::new(Meet {
+    Ok(Meet {
         peer: peer(raw)?,
-        candidates: candidates.map(candidate).collect::<Result<_, _>>()?,
+        candidates: others.into_iter().map(candidate).collect::<Result<_, _>>()?,
         host: host.transpose()?,
         port: port
             .ok_or_else(|| value("peer.port", "this machine's UDP port is missing: 1 to 65535, beside `addresses`"))?,
@@ -287,7 +319,8 @@ fn meeting(raw: &raw::PeerSection, reach: &raw::Reach) -> Result<LinkMode, Confi
         house: reach.house.unwrap_or(true),
         stun: if mailbox.is_some() { stun(reach)? } else { Vec::new() },
         mailbox,
-    })))
+        others: Vec::new(),
+    })
 }
 
 /// Servers that are asked unless others are named; of two, so that a router shows whether it treats each differently.

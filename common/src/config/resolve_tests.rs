@@ -215,3 +215,39 @@ fn relays_need_a_name_a_password_and_few_ports() {
         assert!(error.contains(says), "{wrong}: {error}");
     }
 }
+
+#[test]
+fn an_address_of_one_cable_says_which_cable() {
+    for (written, dialled) in [
+        ("[fe80::1%cable0]:7", "[fe80::1%cable0]:7"),
+        ("[fe80::1%cable0]", "[fe80::1%cable0]:4820"),
+        ("fe80::1%cable0", "[fe80::1%cable0]:4820"),
+        ("[fe80::1%3]:7", "[fe80::1%3]:7"),
+    ] {
+        let mode = sender(&format!("[network]\naddress = \"{written}\"")).unwrap().shared.mode;
+        assert_eq!(mode, LinkMode::Dial(dialled.to_owned()), "{written}");
+    }
+    let receiver = |address: &str| {
+        resolve_receiver(&parse_receiver(&format!("[network]\naddress = \"{address}\"")).unwrap())
+            .map(|config| config.shared.mode)
+    };
+    assert_eq!(receiver("[fe80::1%3]:7").unwrap(), LinkMode::Listen("[fe80::1%3]:7".parse().unwrap()));
+    for (wrong, words) in [("[fe80::1]:7", "[fe80::1%eth0]:7"), ("[fe80::1%cable0]:7", "has no network of that name")] {
+        let error = receiver(wrong).unwrap_err().to_string();
+        assert!(error.contains(words), "{wrong}: {error}");
+    }
+    for wrong in ["[fe80::1]:7", "fe80::1", "[fe80::1]"] {
+        check_refused(sender(&format!("[network]\naddress = \"{wrong}\"")), "network.address", "[fe80::1%eth0]:");
+    }
+    let peer = |more: &str| {
+        let text = format!("[network]\nmode = \"meet\"\n[[peer]]\npublic_key = \"{KEY}\"\n{more}");
+        sender(&text).map(|config| config.shared.mode)
+    };
+    let LinkMode::Meet(meet) = peer("address = \"[fe80::1%cable0]\"").unwrap() else { panic!("another mode") };
+    assert_eq!(meet.host.as_deref(), Some("[fe80::1%cable0]:4820"));
+    check_refused(peer("address = \"fe80::1\"").map(drop), "peer.address", "[fe80::1%eth0]:4820");
+    // As learned in a call, beside others.
+    let learned = "addresses = [\"[fe80::1%cable0]:9\", \"192.0.2.7:9\"]\nport = 9";
+    let LinkMode::Meet(meet) = peer(learned).unwrap() else { panic!("another mode") };
+    assert_eq!((meet.host.as_deref(), meet.candidates.len()), (Some("[fe80::1%cable0]:9"), 1));
+}

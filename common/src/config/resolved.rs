@@ -205,6 +205,8 @@ pub struct Meet {
     pub mailbox: Option<String>,
     /// STUN servers that are asked for what a note has to say, `HOST:PORT`; none without a mailbox server.
     pub stun: Vec<String>,
+    /// Others that were introduced, at ports of their own: they are told that this machine is in a call.
+    pub others: Vec<Meet>,
 }
 
 impl LinkMode {

@@ -1,6 +1,6 @@
 //! Addresses at which a machine may be reached.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// Most addresses that one machine gives another.
 pub const ADDRESSES_MAX: usize = 8;
@@ -51,7 +51,7 @@ pub struct Candidate {
 impl Candidate {
     /// Returns the candidate if [`usable`].
     pub fn new(kind: Kind, address: SocketAddr) -> Option<Self> {
-        let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+        let address = canonical(address);
         usable(address).then_some(Self { kind, address })
     }
 
@@ -97,9 +97,11 @@ impl Candidate {
         Self::new(kind, address).filter(|candidate| candidate.address == address)
     }
 
-    /// Appends a count and so many candidates, [`ADDRESSES_MAX`] at most.
+    /// Appends a count and so many candidates, [`ADDRESSES_MAX`] at most. Addresses of one cable are left out: their zone is
+    /// this machine's own name of it.
     pub(super) fn encode_all(candidates: &[Self], bytes: &mut Vec<u8>) {
-        let candidates = &candidates[..candidates.len().min(ADDRESSES_MAX)];
+        let candidates = candidates.iter().filter(|candidate| !is_of_one_cable(candidate.address)).take(ADDRESSES_MAX);
+        let candidates: Vec<_> = candidates.collect();
         bytes.push(candidates.len() as u8);
         for candidate in candidates {
             candidate.encode(bytes);
@@ -126,8 +128,26 @@ pub(super) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// Returns true if a packet can be sent there that reaches one machine: no port 0, no group, no address that has a meaning
-/// on one cable only.
+/// Returns the address as people write it: an IPv4 address within an IPv6 one as itself, and a zone where it means something.
+pub fn canonical(address: SocketAddr) -> SocketAddr {
+    let SocketAddr::V6(v6) = address else { return address };
+    match address.ip().to_canonical() {
+        IpAddr::V6(ip) => {
+            let zone = if ip.is_unicast_link_local() { v6.scope_id() } else { 0 };
+            SocketAddrV6::new(ip, v6.port(), 0, zone).into()
+        }
+        v4 => SocketAddr::new(v4, v6.port()),
+    }
+}
+
+/// Returns true for an IPv6 address that each cable may have (`fe80::...`): only with the zone, the number of one of this machine's
+/// networks, it is that of one machine.
+pub fn is_of_one_cable(address: SocketAddr) -> bool {
+    matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local())
+}
+
+/// Returns true if a packet can be sent there that reaches one machine: no port 0, no group, no address of one cable of which
+/// nothing says which.
 pub fn usable(address: SocketAddr) -> bool {
     let one = match address.ip().to_canonical() {
         IpAddr::V4(ip) => {
@@ -137,7 +157,10 @@ pub fn usable(address: SocketAddr) -> bool {
                 || ip.octets()[0] == 0
                 || ip.octets()[0] >= 240)
         }
-        IpAddr::V6(ip) => !(ip.is_unspecified() || ip.is_multicast() || ip.is_unicast_link_local()),
+        IpAddr::V6(ip) => {
+            let is_anywhere = matches!(address, SocketAddr::V6(v6) if ip.is_unicast_link_local() && v6.scope_id() == 0);
+            !(ip.is_unspecified() || ip.is_multicast() || is_anywhere)
+        }
     };
     one && address.port() != 0
 }
@@ -187,6 +210,23 @@ mod tests {
         }
         let mapped = Candidate::new(Kind::Seen, "[::ffff:1.2.3.4]:9".parse().unwrap()).unwrap();
         assert_eq!(mapped.address, "1.2.3.4:9".parse().unwrap());
+    }
+
+    #[test]
+    fn an_address_of_one_cable_keeps_its_zone_here_and_is_told_to_nobody() {
+        let on_cable = candidate(Kind::Ipv6, "[fe80::1%3]:9");
+        assert_eq!(on_cable.address, "[fe80::1%3]:9".parse().unwrap());
+        assert_ne!(on_cable, candidate(Kind::Ipv6, "[fe80::1%4]:9"), "another machine");
+        assert_eq!(canonical("[2001:db8::1%3]:9".parse().unwrap()), "[2001:db8::1]:9".parse().unwrap());
+        assert!(is_of_one_cable(on_cable.address) && !is_of_one_cable("169.254.1.1:9".parse().unwrap()));
+        let mut bytes = Vec::new();
+        Candidate::encode_all(&[on_cable, candidate(Kind::Local, "192.168.1.7:4820")], &mut bytes);
+        let mut rest = bytes.as_slice();
+        assert_eq!(Candidate::decode_all(&mut rest), Some(vec![candidate(Kind::Local, "192.168.1.7:4820")]));
+        // Nor is one taken from anybody.
+        bytes.clear();
+        on_cable.encode(&mut bytes);
+        assert_eq!(Candidate::decode(&mut bytes.as_slice()), None);
     }
 
     #[test]

@@ -301,7 +301,8 @@ impl ReceiverSession {
 
     /// Returns what has been counted.
     pub fn stats(&self) -> ReceiverCounters {
-        self.counters
+        let (stalled, datagrams_missing) = self.inbound.as_ref().map(Inbound::lacks).unwrap_or_default();
+        ReceiverCounters { stalled, datagrams_missing, ..self.counters }
     }
 
     /// Returns the bytes held for frames that are not whole yet; bounded by the stream's parameters.

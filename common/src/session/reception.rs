@@ -82,6 +82,11 @@ impl Reception {
         self.stalled
     }
 
+    /// Returns the number of datagrams before the last that have not come.
+    pub(super) fn missing(&self) -> u64 {
+        self.tracker.lost().into()
+    }
+
     /// Takes the datagram `sequence`, which left at `sent` (sender's clock). Returns the time since the first of those
     /// that have overtaken it came, zero if none has; none if it is not new, as far as known.
     pub(super) fn on_datagram(

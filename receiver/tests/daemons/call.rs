@@ -101,6 +101,87 @@ fn two_empty_homes_are_introduced_and_call_and_come_back_after_a_kill() {
     }
 }
 
+/// Keys, names and ports of three musicians, each of whom has a port for each other.
+struct Band {
+    folder: Folder,
+    keys: [String; 3],
+    ports: [[String; 3]; 3],
+}
+
+impl Band {
+    const NAMES: [&str; 3] = ["robert", "clara", "tina"];
+
+    fn new() -> Self {
+        let folder = Folder::new();
+        let keys = Self::NAMES.map(|name| folder.identity(&format!("{name}.pem")).1);
+        let ports = [[(); 3]; 3].map(|row| row.map(|()| free_address().rsplit_once(':').unwrap().1.to_owned()));
+        Self { folder, keys, ports }
+    }
+
+    /// One of them calls another.
+    fn call(&self, who: usize, whom: usize) -> Daemon {
+        let mut text = "reach.open_port = false\nreach.house = false\nreach.stun = []\n".to_owned();
+        for other in (0..3).filter(|other| *other != who) {
+            let (name, key) = (Self::NAMES[other], &self.keys[other]);
+            let (own, theirs) = (&self.ports[who][other], &self.ports[other][who]);
+            text += &format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{key}\"\nport = {own}\n");
+            text += &format!("addresses = [\"127.0.0.1:{theirs}\"]\n");
+        }
+        let name = Self::NAMES[who];
+        let file = self.folder.join(&format!("{name}.toml"));
+        std::fs::write(&file, text).unwrap();
+        let mut command = sender();
+        command.args(["call", Self::NAMES[whom], "--sink", "headless", "--backend", "cpu", "--rate", "2M"]);
+        command.args(["--source", "pattern:size=64x48:fps=30", "--config"]).arg(file);
+        command.arg("--identity").arg(self.folder.join(&format!("{name}.pem")));
+        Daemon::start(name, &mut command)
+    }
+}
+
+#[test]
+fn who_calls_somebody_in_a_call_learns_that_and_is_told_of() {
+    // Whichever key is the smaller: one of the two that are apart dials.
+    let mut dialled = [false; 2];
+    while dialled.contains(&false) {
+        let band = Band::new();
+        let dials = usize::from(band.keys[2] < band.keys[0]);
+        if std::mem::replace(&mut dialled[dials], true) {
+            continue;
+        }
+        let calls = [band.call(0, 1), band.call(1, 0)];
+        calls[0].says(&["connected to clara"]);
+        let tina = band.call(2, 0);
+        tina.says(&["robert is in a call with another machine"]);
+        calls[0].says(&["tina called and was told that this machine is in a call"]);
+        assert!(!tina.said().contains("was not accepted"), "{}", tina.said());
+        assert!(!calls[0].said().contains("the connection to clara has ended"), "{}", calls[0].said());
+        calls.into_iter().chain([tina]).for_each(Daemon::stop);
+    }
+}
+
+#[test]
+fn a_receiver_that_a_call_meets_is_told_of_on_both_sides() {
+    let pair = Pair::new();
+    let receiver = Daemon::start("receiver", pair.receiver().args(["--sink", "headless", "--backend", "cpu"]));
+    let mut call = pair.sender();
+    call.args([
+        "call",
+        "--sink",
+        "headless",
+        "--backend",
+        "cpu",
+        "--rate",
+        "2M",
+        "--source",
+        "pattern:size=64x48:fps=30",
+    ]);
+    let call = Daemon::start("call", &mut call);
+    for side in [&call, &receiver] {
+        side.says(&["speaks no protocol known here", "start both alike"]);
+    }
+    [call, receiver].into_iter().for_each(Daemon::stop);
+}
+
 #[test]
 fn whichever_side_knows_the_others_address_they_find_each_other() {
     let pair = Pair::new();

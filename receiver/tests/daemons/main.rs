@@ -5,6 +5,7 @@
 mod bad_input;
 mod bad_line;
 mod both_ways;
+mod cable;
 mod call;
 mod control;
 mod display;

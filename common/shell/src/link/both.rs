@@ -10,7 +10,7 @@ use common::units::Timestamp;
 use common::wire::control::{ControlMessage, StreamEnd};
 use common::wire::feedback::is_for_sender;
 
-use super::{Action, Link, LinkState, Waker};
+use super::{Action, Link, LinkState, Obstacle, Waker};
 
 /// Asks both directions to end, from any thread.
 #[derive(Clone, Debug)]
@@ -154,6 +154,14 @@ impl<S: Link, R: Link, O: Onlooker> Link for BothWays<S, R, O> {
 
     fn on_max_datagram(&mut self, bytes: usize) {
         self.each(|link| link.on_max_datagram(bytes));
+    }
+
+    fn on_obstacle(&mut self, obstacle: Option<Obstacle>) {
+        self.each(|link| link.on_obstacle(obstacle));
+    }
+
+    fn on_called(&mut self, peer: &Peer) {
+        self.each(|link| link.on_called(peer));
     }
 
     fn on_wake(&mut self, now: Timestamp) {

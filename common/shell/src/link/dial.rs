@@ -15,13 +15,16 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::gate::{Answer, Gate};
+use super::obstacle::Obstacles;
 use crate::clock;
+use crate::limit::Limit;
 use crate::limited;
 use crate::linktest;
 use crate::lock::lock;
 use crate::quic::{Accepted, CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
 use crate::reach::own_addresses;
 use crate::wait;
+use crate::zones;
 
 /// Time from one attempt to the next while none is answered. Earlier attempts go on, so that one succeeds as soon as
 /// the path works: QUIC waits twice as long after each packet of a handshake that is lost, and of two attempts one
@@ -48,6 +51,9 @@ pub(crate) const ADDRESSES_MAX: usize = 4;
 const LIFE_MIN: Duration = Duration::from_secs(1);
 /// Pause after the first connection that has not; twice as long after each, up to [`LIFE_MIN`].
 const PAUSE_MIN: Duration = Duration::from_millis(250);
+
+/// A dialler that is turned away tries again each second.
+pub(super) static IN_ANOTHER_CALL: Limit = Limit::each_minute();
 
 /// The longest time without a packet that means nothing; the loop tells, the dialler reads.
 #[derive(Debug)]
@@ -121,17 +127,18 @@ pub(super) async fn dial_for_ever(
 pub(super) struct Dialler {
     sockets: Arc<Mutex<Sockets>>,
     address: String,
+    obstacles: Obstacles,
 }
 
 impl Dialler {
-    pub(super) fn new(options: EndpointOptions, address: String) -> Self {
-        Self { sockets: Arc::new(Mutex::new(Sockets { options, v4: None, v6: None })), address }
+    pub(super) fn new(options: EndpointOptions, address: String, obstacles: Obstacles) -> Self {
+        Self { sockets: Arc::new(Mutex::new(Sockets { options, v4: None, v6: None })), address, obstacles }
     }
 }
 
 impl Find for Dialler {
     async fn find(&mut self, old: Option<&End>) -> Result<Option<Connection>, QuicError> {
-        connect(&self.sockets, &self.address, old).await
+        connect(&self.sockets, &self.address, old, &self.obstacles).await
     }
 }
 
@@ -254,6 +261,7 @@ async fn connect(
     sockets: &Arc<Mutex<Sockets>>,
     address: &str,
     old: Option<&End>,
+    obstacles: &Obstacles,
 ) -> Result<Option<Connection>, QuicError> {
     let old = old.map(|end| Stalled(end, end.packets()));
     let mut attempts = JoinSet::new();
@@ -302,6 +310,7 @@ async fn connect(
             Ok(Ok(connection)) => return Ok(Some(connection)),
             Ok(Err(error)) if error.is_final() => return Err(error),
             Ok(Err(error)) => {
+                obstacles.failed(&error, clock::now());
                 if error != QuicError::TimedOut {
                     starts.reset_after(eagerness.pause(Instant::now()).unwrap_or(RETRY));
                 }
@@ -322,9 +331,9 @@ async fn connect(
 
 async fn attempt(sockets: Arc<Mutex<Sockets>>, address: String) -> Result<Connection, QuicError> {
     let unreachable = |message: String| QuicError::Unreachable { address: address.clone(), message };
-    let found = tokio::net::lookup_host(&address).await.map_err(|error| unreachable(error.to_string()))?;
+    let found = zones::look_up(&address).await.map_err(|error| unreachable(error.to_string()))?;
     let mut last = unreachable("the name has no address".to_owned());
-    for address in found.take(ADDRESSES_MAX) {
+    for address in found.into_iter().take(ADDRESSES_MAX) {
         let endpoint = lock(&sockets).of(address)?;
         match endpoint.dial(address).await {
             Err(error) if last.is_mistake() && !error.is_final() => tracing::debug!("{address}: {error}"),
@@ -361,6 +370,7 @@ pub(super) async fn accept_for_ever(
     endpoint: Endpoint,
     connections: Option<Sender<Result<Connection, QuicError>>>,
     busy: Arc<AtomicBool>,
+    obstacles: Obstacles,
 ) {
     let gate = Arc::new(Mutex::new(Gate::default()));
     while let Some(incoming) = endpoint.incoming().await {
@@ -379,9 +389,13 @@ pub(super) async fn accept_for_ever(
             }
         };
         let (connections, busy, gate) = (connections.clone(), Arc::clone(&busy), Arc::clone(&gate));
+        let obstacles = obstacles.clone();
         tokio::spawn(async move {
             let accepted = incoming.accept().await;
             lock(&gate).ended(ticket, accepted.is_ok(), clock::now());
+            if let Err(error) = &accepted {
+                obstacles.failed(error, clock::now());
+            }
             match accepted {
                 Ok(Accepted::Call(connection)) => {
                     if let Some(connections) = connections {
@@ -393,6 +407,8 @@ pub(super) async fn accept_for_ever(
                 Err(error @ (QuicError::Closed(_) | QuicError::ClosedHere)) => {
                     tracing::debug!("a handshake from {address}: {error}")
                 }
+                // A machine that this one looks for says so.
+                Err(error @ QuicError::InAnotherCall(_)) => limited!(IN_ANOTHER_CALL; info, "{error}; trying again"),
                 Err(error) if error.is_mishap() => {
                     limited!(info, "a call from {address} did not come about: {error}; waiting for the next");
                 }

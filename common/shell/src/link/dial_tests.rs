@@ -27,7 +27,12 @@ impl Listener {
                 let endpoint = Endpoint::bind(&options, address, true).unwrap();
                 bound.send(endpoint.local_addr().unwrap()).unwrap();
                 let (sender, mut accepted) = mpsc::channel(8);
-                tokio::spawn(accept_for_ever(endpoint, Some(sender), Arc::new(AtomicBool::new(false))));
+                tokio::spawn(accept_for_ever(
+                    endpoint,
+                    Some(sender),
+                    Arc::new(AtomicBool::new(false)),
+                    Obstacles::default(),
+                ));
                 let keep = async {
                     while let Some(connection) = accepted.recv().await {
                         kept.push(connection);
@@ -66,7 +71,11 @@ fn a_stalled_connection_is_not_waited_for() {
     let silence_max = Arc::new(SilenceMax::new(Duration::from_secs(3600)));
     runtime().block_on(async {
         let dialler = options(&own, &[&first, &second]);
-        tokio::spawn(dial_for_ever(Dialler::new(dialler, address.to_string()), sender, Arc::clone(&silence_max)));
+        tokio::spawn(dial_for_ever(
+            Dialler::new(dialler, address.to_string(), Obstacles::default()),
+            sender,
+            Arc::clone(&silence_max),
+        ));
         let old = next(&mut connections).await;
         assert_eq!(old.peer().key, first.public_key());
         // Another takes the address that knows nothing of the old one's connections.
@@ -163,7 +172,11 @@ fn a_dialler_outlives_a_machine_with_another_key() {
         assert_eq!(error, QuicError::KeyNotAllowed(wrong.public_key()));
         let (sender, mut connections) = mpsc::channel(4);
         let silence_max = Arc::new(SilenceMax::new(Duration::from_secs(3600)));
-        tokio::spawn(dial_for_ever(Dialler::new(options(&own, &[&right]), address.to_string()), sender, silence_max));
+        tokio::spawn(dial_for_ever(
+            Dialler::new(options(&own, &[&right]), address.to_string(), Obstacles::default()),
+            sender,
+            silence_max,
+        ));
         tokio::time::sleep(RETRY).await;
         listener.end();
         let _right = Listener::start(options(&right, &[&own]), address);

@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::config::LinkMode;
+use common::config::{LinkMode, Peer};
 use common::reach::{Kind, Role as Meets};
 use common::units::Timestamp;
 use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, StreamEnd};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
-use super::dial::{Dialler, SilenceMax, accept_for_ever, dial_for_ever};
+use super::dial::{Dialler, IN_ANOTHER_CALL, SilenceMax, accept_for_ever, dial_for_ever};
 use super::meet::Meeting;
+use super::obstacle::{Obstacle, Obstacles};
+use super::others::turn_away;
 use super::path::Ways;
 use super::runtime::on_the_network;
 use super::{Action, Link, LinkOptions, LinkState, NOBODY, TICK, Waker};
@@ -24,6 +26,7 @@ use crate::exit::Failure;
 use crate::limit::Limit;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, Endpoint, Input, QuicError};
+use crate::reach::has_network;
 use crate::signals::Requests;
 use crate::wait;
 
@@ -37,8 +40,8 @@ const DATAGRAMS_AT_ONCE: usize = 64;
 /// does not read them.
 const PENDING_MAX: usize = 64 << 10;
 
-/// A dialler that is turned away tries again each second.
-static IN_ANOTHER_CALL: Limit = Limit::each_minute();
+/// Ticks between two looks whether this machine is on a network.
+const TICKS_PER_LOOK: u32 = 4;
 
 /// Everything that can happen.
 #[expect(clippy::large_enum_variant, reason = "one value at a time, on the stack")]
@@ -46,6 +49,8 @@ enum LinkEvent {
     Connection(Result<Connection, QuicError>),
     Input(Input),
     Lost(QuicError),
+    /// Another machine has called and was turned away.
+    Called(Peer),
     Wake,
     Tick,
     Timeout,
@@ -71,11 +76,15 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
     let mut listener = None;
     let ways = Ways::of(&mode);
     let (calls, call) = watch::channel(None);
+    let (called, mut callers) = mpsc::channel(4);
+    let obstacles = Obstacles::default();
+    // Of this machine's own address no network is needed.
+    let needs_network = !matches!(&mode, LinkMode::Dial(address) if is_own(address));
     match mode {
         LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
         LinkMode::Dial(address) => {
             tokio::spawn(dial_for_ever(
-                Dialler::new(endpoint_options, address),
+                Dialler::new(endpoint_options, address, obstacles.clone()),
                 sender.clone(),
                 Arc::clone(&silence_max),
             ));
@@ -84,17 +93,18 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             let endpoint = Endpoint::bind(&endpoint_options, address, true)?;
             tracing::info!("listening at {}", endpoint.local_addr().unwrap_or(address));
             listener = Some(endpoint.clone());
-            tokio::spawn(accept_for_ever(endpoint, Some(sender.clone()), Arc::clone(&busy)));
+            tokio::spawn(accept_for_ever(endpoint, Some(sender.clone()), Arc::clone(&busy), obstacles.clone()));
         }
         LinkMode::Meet(meet) => {
-            let meeting = Meeting::open(&endpoint_options, &identity, &meet, call)?;
+            let meeting = Meeting::open(&endpoint_options, &identity, &meet, call, obstacles.clone())?;
+            turn_away(&endpoint_options, &identity, &meet.others, &called);
             if meeting.role == Meets::Dials {
-                tokio::spawn(accept_for_ever(meeting.endpoint(), None, Arc::clone(&busy)));
+                tokio::spawn(accept_for_ever(meeting.endpoint(), None, Arc::clone(&busy), obstacles.clone()));
                 tokio::spawn(dial_for_ever(meeting, sender.clone(), Arc::clone(&silence_max)));
             } else {
                 let endpoint = meeting.endpoint();
                 listener = Some(endpoint.clone());
-                tokio::spawn(accept_for_ever(endpoint, Some(sender.clone()), Arc::clone(&busy)));
+                tokio::spawn(accept_for_ever(endpoint, Some(sender.clone()), Arc::clone(&busy), obstacles.clone()));
                 tokio::spawn(meeting.wait_for_ever(Arc::clone(&busy)));
             }
         }
@@ -105,6 +115,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
     let mut active: Option<Active> = None;
     let mut stopping = false;
     let mut turned_away = HashMap::new();
+    let (mut obstacle, mut looks) = (None, 0);
 
     let result = loop {
         let mut blocked = false;
@@ -143,6 +154,7 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
             Some(connection) = connections.recv() => LinkEvent::Connection(connection),
             () = wait::until(deadline) => LinkEvent::Timeout,
             () = waker.0.notified() => LinkEvent::Wake,
+            Some(peer) = callers.recv() => LinkEvent::Called(peer),
             input = wait::of(active.as_mut().map(|active| active.connection.next(&mut buffer, &active.pending))) => {
                 input.map_or_else(LinkEvent::Lost, LinkEvent::Input)
             }
@@ -214,8 +226,24 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
                     }
                 }
             }
+            LinkEvent::Called(peer) => {
+                let limit = turned_away.entry(peer.key).or_insert_with(Limit::each_minute);
+                limited!(limit; warn, "{} called and was told that this machine is in a call", peer.name);
+                link.on_called(&peer);
+            }
             LinkEvent::Wake => link.on_wake(now),
             LinkEvent::Tick => {
+                if active.as_ref().is_some_and(|active| active.heard) {
+                    obstacles.clear();
+                }
+                if needs_network && looks % TICKS_PER_LOOK == 0 {
+                    look_for_network(&obstacles);
+                }
+                looks += 1;
+                let found = obstacles.now(now).filter(|_| active.as_ref().is_none_or(|active| !active.heard));
+                if std::mem::replace(&mut obstacle, found) != found {
+                    link.on_obstacle(found);
+                }
                 if let (Some(learning), Some(active)) = (&mut learning, &active) {
                     learning.look(active.connection.peer(), active.address_to_remember(), now);
                 }
@@ -236,6 +264,23 @@ async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Res
         endpoint.close().await;
     }
     result
+}
+
+/// Returns true for an address of this machine itself.
+fn is_own(address: &str) -> bool {
+    address.starts_with("localhost:")
+        || address.parse::<SocketAddr>().is_ok_and(|address| address.ip().to_canonical().is_loopback())
+}
+
+/// Looks whether this machine is on a network, and says so when that has changed.
+fn look_for_network(obstacles: &Obstacles) {
+    let is_there = has_network();
+    if obstacles.set_network(is_there) {
+        match is_there {
+            true => limited!(info, "this computer is on a network again"),
+            false => limited!(warn, "{}; looking for one", Obstacle::NoNetwork),
+        }
+    }
 }
 
 /// A connection and what lies between it and the session.

@@ -15,11 +15,14 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::dial::{Find, Stalled, revived};
+use super::obstacle::{Obstacle, Obstacles};
+use crate::clock;
 use crate::exit::Failure;
 use crate::identity::Identity;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, Probing, QuicError, Takes};
 use crate::reach::{Asks, Found, House, HouseNames, KnockKey, Notes, PairSeal, Search, open};
+use crate::zones;
 
 /// Time after which the side that is dialled looks again if a call has begun or ended.
 const LOOK: Duration = Duration::from_millis(50);
@@ -27,6 +30,8 @@ const LOOK: Duration = Duration::from_millis(50);
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// Longest search for a machine whose link shall be tested.
 const TEST_PATIENCE: Duration = Duration::from_secs(20);
+/// Dials without an answer, where knocks come, after which this side says so.
+const SILENT_MAX: u32 = 3;
 /// After this time without the other machine, this one says so.
 const SAY_AFTER: Duration = Duration::from_secs(20);
 
@@ -38,6 +43,7 @@ pub(super) struct Meeting {
     search: Search,
     /// Addresses at which a name server says that the other machine is, whenever they change.
     named: mpsc::Receiver<Vec<Candidate>>,
+    obstacles: Obstacles,
 }
 
 impl Meeting {
@@ -47,11 +53,13 @@ impl Meeting {
         identity: &Identity,
         meet: &Meet,
         calls: watch::Receiver<Option<InCall>>,
+        obstacles: Obstacles,
     ) -> Result<Self, QuicError> {
         let role = role(&options.own, &meet.peer.key);
         let takes = if role == Role::Waits { Takes::Everything } else { Takes::LinkTests };
         let mut meeting = Self::of(options, identity, meet, takes, role)?;
         meeting.search.follow(calls);
+        meeting.obstacles = obstacles;
         Ok(meeting)
     }
 
@@ -83,7 +91,8 @@ impl Meeting {
         if let Some(host) = meet.host.clone() {
             tokio::spawn(look_up(host, found));
         }
-        Ok(Self { name: meet.peer.name.clone(), role, endpoint, search, named })
+        let obstacles = Obstacles::default();
+        Ok(Self { name: meet.peer.name.clone(), role, endpoint, search, named, obstacles })
     }
 
     pub(super) fn endpoint(&self) -> Endpoint {
@@ -112,7 +121,26 @@ impl Meeting {
             }
             if !quiet && !said && since.elapsed() > SAY_AFTER {
                 said = true;
-                not_found(&self.name);
+                not_found(&self.name, &self.obstacles);
+            }
+        }
+    }
+
+    /// Knocks once at each of `candidates`.
+    pub(super) fn knock(&self, candidates: &[Candidate]) {
+        if let Err(failure) = self.search.knock(candidates) {
+            tracing::debug!("{failure}");
+        }
+    }
+
+    /// Waits for knocks, and dials whoever knocks; where the other side dials, only answers. Nothing is lost if it is dropped
+    /// before somebody is dialled.
+    pub(super) async fn next_caller(&mut self) -> Result<Connection, QuicError> {
+        loop {
+            if let Found::Path(address) = self.search.next().await.map_err(broken)? {
+                let dialled = self.endpoint.dial(address).await;
+                self.search.dial_failed(address);
+                return dialled;
             }
         }
     }
@@ -178,7 +206,7 @@ impl Find for Meeting {
         self.search.restart();
         let mut dials = JoinSet::new();
         let mut say = std::pin::pin!(tokio::time::sleep(SAY_AFTER));
-        let mut said = false;
+        let (mut said, mut silent) = (false, 0);
         loop {
             tokio::select! {
                 biased;
@@ -198,6 +226,16 @@ impl Find for Meeting {
                         if error.is_final() {
                             return Err(error);
                         }
+                        self.obstacles.failed(&error, clock::now());
+                        silent += u32::from(error == QuicError::TimedOut);
+                        if error == QuicError::TimedOut && silent == SILENT_MAX {
+                            limited!(
+                                warn,
+                                "{} knocks and does not answer: packets of 1200 bytes may not get through, or nothing from here \
+                                 does; trying again",
+                                self.name
+                            );
+                        }
                         match error.is_mistake() {
                             true => limited!(warn, "{} at {address}: {error}; trying again", self.name),
                             false => tracing::debug!("{address}: {error}"),
@@ -212,7 +250,7 @@ impl Find for Meeting {
                 Some(candidates) = self.named.recv() => self.search.add(&candidates),
                 () = &mut say, if !said => {
                     said = true;
-                    not_found(&self.name);
+                    not_found(&self.name, &self.obstacles);
                 }
             }
         }
@@ -233,9 +271,9 @@ impl Find for Meeting {
 async fn look_up(host: String, found: mpsc::Sender<Vec<Candidate>>) {
     let mut last = Vec::new();
     loop {
-        match tokio::net::lookup_host(&host).await {
+        match zones::look_up(&host).await {
             Ok(addresses) => {
-                let candidates: Vec<_> = addresses.filter_map(candidate_of).take(ADDRESSES_MAX).collect();
+                let candidates: Vec<_> = addresses.into_iter().filter_map(candidate_of).take(ADDRESSES_MAX).collect();
                 if candidates != last && found.send(candidates.clone()).await.is_err() {
                     return;
                 }
@@ -247,7 +285,8 @@ async fn look_up(host: String, found: mpsc::Sender<Vec<Candidate>>) {
     }
 }
 
-fn not_found(name: &str) {
+fn not_found(name: &str, obstacles: &Obstacles) {
+    obstacles.meet(Obstacle::NotFound, clock::now());
     limited!(
         warn,
         "{name} was not found yet; looking on. If both sides run, the address of one may have changed: introduce them anew \

@@ -9,6 +9,8 @@ mod drive;
 pub(crate) mod gate;
 mod live_rate;
 mod meet;
+mod obstacle;
+mod others;
 mod path;
 mod runtime;
 
@@ -34,6 +36,7 @@ pub(crate) use self::dial::ADDRESSES_MAX;
 pub use self::drive::run;
 pub use self::live_rate::LiveRate;
 pub(crate) use self::meet::{TestWay, find_to_test};
+pub use self::obstacle::Obstacle;
 pub use self::path::PathInUse;
 pub(crate) use self::path::Ways;
 pub(crate) use self::runtime::on_the_network;
@@ -62,6 +65,15 @@ pub trait Link {
     /// Takes what a datagram can hold from now on, bytes: it changes with the path, and a larger one is not sent.
     fn on_max_datagram(&mut self, bytes: usize) {
         let _ = bytes;
+    }
+    /// Takes what keeps the other machine from being met, as far as is known, whenever that changes; none: nothing, or there is a
+    /// connection.
+    fn on_obstacle(&mut self, obstacle: Option<Obstacle>) {
+        let _ = obstacle;
+    }
+    /// Takes notice of another machine that has called meanwhile and was told that this one is in a call.
+    fn on_called(&mut self, peer: &Peer) {
+        let _ = peer;
     }
     /// Does what is due after [`Waker::wake`] was called on some thread.
     fn on_wake(&mut self, now: Timestamp);

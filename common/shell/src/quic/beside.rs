@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
 
-use common::reach::{KNOCK_BYTES, Route, Via};
+use common::reach::{KNOCK_BYTES, Route, Via, canonical};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
@@ -278,11 +278,6 @@ impl Shared {
         let destination = relay.server();
         self.send(destination, &Transmit { destination, ecn: None, contents: &packets, segment_size, src_ip: None })
     }
-}
-
-/// Returns the address as people write it: a socket for both families has IPv4 addresses mapped into IPv6.
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Packets before the end of a handshake have a long header (RFC 9000, section 17.2), and this bit.

@@ -149,7 +149,7 @@ mod tests {
                 SocketAddr::V4(_) => setsockopt(&receiving, sockopt::IpRecvTos, &true).unwrap(),
                 SocketAddr::V6(_) => setsockopt(&receiving, sockopt::Ipv6RecvTClass, &true).unwrap(),
             }
-            let sending = socket::open(from.parse().unwrap(), 1 << 16).unwrap();
+            let sending = socket::open(from.parse().unwrap(), 1 << 16, socket::Claim::Whole).unwrap();
             let same = sending.try_clone().unwrap();
             let classed = Classed::new(quinn::TokioRuntime.wrap_udp_socket(sending).unwrap(), same, 34);
             let destination: SocketAddr = format!("{to}:{}", receiving.local_addr().unwrap().port()).parse().unwrap();

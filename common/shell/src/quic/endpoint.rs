@@ -22,7 +22,8 @@ use super::beside::{self, Beside, Sending};
 use super::congestion::{Demand, INITIAL_RTT};
 use super::dscp::Classed;
 use super::error::QuicError;
-use super::socket;
+use super::path_size;
+use super::socket::{self, Claim};
 use super::unproved::{Attempt, Numbered};
 use crate::identity::{Identity, IdentityError};
 use crate::link::LiveRate;
@@ -74,6 +75,8 @@ pub(crate) struct EndpointOptions {
     pub(crate) frame_bytes: usize,
     /// Protocol that is spoken.
     pub(crate) protocol: Protocol,
+    /// Claim on the port.
+    pub(crate) claim: Claim,
 }
 
 impl EndpointOptions {
@@ -96,6 +99,7 @@ impl EndpointOptions {
             rate,
             frame_bytes,
             protocol,
+            claim: Claim::default(),
         })
     }
 
@@ -173,7 +177,7 @@ impl Endpoint {
         let listens = takes == Takes::Everything;
         let failed = |error: io::Error| of_socket(address, &error);
         let setup = |error: &dyn std::fmt::Display| QuicError::Other(error.to_string());
-        let socket = socket::open(address, options.socket_buffer_bytes).map_err(failed)?;
+        let socket = socket::open(address, options.socket_buffer_bytes, options.claim).map_err(failed)?;
         let stable = StableKeys::new(options, socket.local_addr().map_err(failed)?, listens)?;
         let verifier = match (options.protocol, listens) {
             (Protocol::Introduction, true) => PeerVerifier::of_any_key(),
@@ -205,7 +209,8 @@ impl Endpoint {
         let runtime = Arc::new(quinn::TokioRuntime);
         let (dscp, bytes) = (options.dscp, options.socket_buffer_bytes);
         let socket = for_quic(socket, dscp).map_err(failed)?;
-        let any = SocketAddr::new(address.ip(), 0);
+        let mut any = address;
+        any.set_port(0);
         let open_another = Box::new(move || for_quic(socket::open_like(any, bytes)?, dscp));
         let (socket, beside) = beside::split(socket, !listens, Some(open_another));
         let mut inner =
@@ -236,7 +241,7 @@ impl Endpoint {
         let attempt = attempt;
         let Ok(connected) = tokio::time::timeout(HANDSHAKE_TIMEOUT, &mut connecting).await else {
             attempt.fall_silent();
-            return Err(QuicError::TimedOut);
+            return Err(path_size::silence(self.route_of(address).to));
         };
         let inner = connected.map_err(|error| self.explain_unproved(error))?;
         attempt.succeed();

@@ -7,6 +7,9 @@ use common::config::PublicKey;
 use crate::exit::Failure;
 use crate::quoted::Quoted;
 
+/// Bytes of QUIC's first packets, with the headers of UDP and IPv4. Ways of IPv6 carry as much everywhere.
+pub(crate) const PACKET_BYTES: u16 = 1228;
+
 /// Reasons for which there is no connection, or no more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QuicError {
@@ -52,6 +55,12 @@ pub(crate) enum QuicError {
     Handshake(String),
     #[error("no answer")]
     TimedOut,
+    /// Bytes that a packet on the way there may have; none: it is not known, but smaller ones get through.
+    #[error(
+        "no answer: packets of 1200 bytes do not get through{}; a tunnel on the way may carry too little, see \"Troubleshooting\"", 
+        .0.map(|mtu| format!(", since the way there carries {mtu} bytes at most and a call needs {PACKET_BYTES}")).unwrap_or_default()
+    )]
+    LargePackets(Option<u16>),
     /// The reason as the peer says it.
     #[error("the other side closed the connection ({})", Quoted(.0))]
     Closed(String),
@@ -84,6 +93,7 @@ impl QuicError {
             | Self::InAnotherCall(_)
             | Self::Handshake(_)
             | Self::TimedOut
+            | Self::LargePackets(_)
             | Self::Closed(_)
             | Self::Reset
             | Self::ClosedHere
@@ -102,7 +112,11 @@ impl QuicError {
         self.is_final()
             || matches!(
                 self,
-                Self::KeyNotAllowed(_) | Self::SignatureInvalid | Self::NoCommonProtocol | Self::RefusedByAnybody(_)
+                Self::KeyNotAllowed(_)
+                    | Self::SignatureInvalid
+                    | Self::NoCommonProtocol
+                    | Self::RefusedByAnybody(_)
+                    | Self::LargePackets(_)
             )
     }
 }

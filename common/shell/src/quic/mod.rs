@@ -11,6 +11,7 @@ mod endpoint;
 mod error;
 mod incoming;
 mod introducing;
+mod path_size;
 mod probing;
 mod relay;
 mod socket;
@@ -25,7 +26,7 @@ pub(crate) use self::incoming::Accepted;
 pub(crate) use self::introducing::{Introducing, SHARED_BYTES};
 pub(crate) use self::probing::Probing;
 pub(crate) use self::relay::{Carrier, Unwrapped};
-pub(crate) use self::socket::buffer_sizes;
+pub(crate) use self::socket::{Claim, buffer_sizes};
 
 #[cfg(test)]
 pub(crate) mod tests;

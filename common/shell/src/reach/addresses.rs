@@ -34,6 +34,14 @@ pub(crate) fn own() -> Vec<Candidate> {
     local(1, true)
 }
 
+/// Returns true if a network of this machine is up, besides the loopback. A system that does not tell has one.
+pub(crate) fn has_network() -> bool {
+    let Ok(interfaces) = getifaddrs() else { return true };
+    let works = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
+    let mut others = interfaces.filter(|interface| !interface.flags.contains(InterfaceFlags::IFF_LOOPBACK));
+    others.any(|interface| interface.flags.contains(works) && interface.address.as_ref().and_then(ip).is_some())
+}
+
 fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
     v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))

@@ -26,7 +26,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError, Takes};
 
-pub(crate) use self::addresses::own as own_addresses;
+pub(crate) use self::addresses::{has_network, own as own_addresses};
 pub(crate) use self::house::{House, HouseNames};
 pub use self::introduce::{invite, join, outside, pair, relay_takes_the_example};
 pub use self::learning::Learning;

@@ -14,6 +14,7 @@ use super::locked_file::{Change, LockedFile};
 use crate::cli::CommonFlags;
 use crate::exit::Failure;
 use crate::identity::Identity;
+use crate::zones;
 
 /// Name of the file without which no configuration is named.
 const FILE_NAME: &str = "peers.toml";
@@ -103,7 +104,7 @@ impl PeersFile {
     /// if it is not, as one that somebody has just taken out. The addresses of the introduction stay, and so do comments.
     pub(super) fn learn(&self, key: &PublicKey, address: SocketAddr) -> Result<bool, Failure> {
         let Some(file) = LockedFile::of(&self.path)? else { return Ok(false) };
-        let (key, address) = (key.to_string(), address.to_string());
+        let (key, address) = (key.to_string(), zones::named(address));
         file.change(|text| {
             let mut document = self.parse(text)?;
             let Some(is_new) = note(&mut document, &key, &address) else { return Ok((Change::Nothing, false)) };

@@ -228,6 +228,14 @@ impl Search {
         self.rounds.on_news(now);
     }
 
+    /// Knocks once at each of `candidates`, and looks for nobody there.
+    pub(crate) fn knock(&self, candidates: &[Candidate]) -> Result<(), Failure> {
+        for candidate in candidates.iter().filter(|candidate| self.reaches(candidate.address)) {
+            self.beside.sending().send(candidate.address, &self.knocks.make()?);
+        }
+        Ok(())
+    }
+
     /// Begins anew: the connection has ended.
     pub(crate) fn restart(&mut self) {
         self.beside.forget();

@@ -82,6 +82,10 @@ pub struct ReceiverCounters {
     pub lateness_us_p95: u64,
     /// Time for which the sender's program should have run and did not, as it says.
     pub sender_stalled: Duration,
+    /// Time for which this program should have run and did not, in this stream.
+    pub stalled: Duration,
+    /// Datagrams of this stream that have left and not come, as far as their numbers tell.
+    pub datagrams_missing: u64,
     /// Missing datagrams rebuilt from parity.
     pub fec_recovered: u64,
     /// Protection groups that contradict themselves, and rebuilt datagrams that are none of this stream.

@@ -269,6 +269,11 @@ impl Inbound {
         self.reassembler.pending().count()
     }
 
+    /// Returns the total duration of stalls of this program, and the datagrams that have not come.
+    pub(super) fn lacks(&self) -> (Duration, u64) {
+        (self.reception.stalled(), self.reception.missing())
+    }
+
     /// Returns the feedback report that is due.
     pub(super) fn poll_feedback(&mut self, now: Timestamp) -> Option<Vec<u8>> {
         self.reception.poll(now)
