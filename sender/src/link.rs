@@ -103,6 +103,8 @@ impl SenderLink {
     /// Gives the session a frame if there is one and the session may have it: one of a live source at once, one of
     /// a file when the one before has left.
     fn feed(&mut self, now: Timestamp) -> bool {
+        // A stream that has begun is known before a frame is taken for it, or the frame would count as one of the stream before.
+        self.take_events(now);
         let session = &mut self.parts.session;
         if !session.is_streaming() {
             return false;
@@ -164,6 +166,12 @@ impl SenderLink {
         self.parts.rate.set(self.parts.session.rate_target());
     }
 
+    fn take_events(&mut self, now: Timestamp) {
+        while let Some(event) = self.parts.session.poll_event() {
+            self.on_event(event, now);
+        }
+    }
+
     fn on_event(&mut self, event: SenderEvent, now: Timestamp) {
         match event {
             SenderEvent::Streaming => {
@@ -175,6 +183,10 @@ impl SenderLink {
                 );
                 self.follow_target();
                 self.parts.recording.iter_mut().for_each(Recorder::on_stream);
+                // What was coded for the receiver before is too old for this one.
+                if self.parts.info.is_live && self.parts.coded.try_take().is_some() {
+                    self.parts.gate.unwanted.fetch_add(1, Ordering::Relaxed);
+                }
                 self.parts.gate.tell(Told::Restart);
                 self.parts.gate.set_open(true);
             }
@@ -373,9 +385,7 @@ impl Link for SenderLink {
     }
 
     fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
-        while let Some(event) = self.parts.session.poll_event() {
-            self.on_event(event, now);
-        }
+        self.take_events(now);
         while let Some(reason) = self.parts.session.poll_reason() {
             tracing::debug!("{reason}");
         }

@@ -193,3 +193,34 @@ fn a_recording_keeps_the_time_of_an_outage_and_is_read_after_a_kill() {
     assert!(f64::from(pause) >= 0.9 * 30.0 * outage.as_secs_f64(), "{numbers:?}");
     decoded(&read(&file().unwrap()));
 }
+
+#[test]
+fn a_recording_of_what_is_sent_keeps_the_time_of_an_outage_that_began_with_a_goodbye() {
+    let pair = Pair::new();
+    let file = pair.folder.join("sent.duet");
+    let mut sender = pair.sender();
+    sender.args(source(1_000_000)).arg("--record").arg(&file);
+    let sender = Daemon::start("sender", &mut sender);
+    let frames = |least: usize| {
+        until("frames in the file", || {
+            let read = Some(&file).filter(|file| file.metadata().is_ok_and(|it| it.len() > 1000)).map(|it| read(it))?;
+            (read.frames.len() >= least).then_some(read)
+        })
+    };
+    let watch = || Daemon::start("receiver", pair.receiver().args(["--sink", "headless", "--backend", "cpu"]));
+    let receiver = watch();
+    frames(5);
+    receiver.stop();
+    let outage = Duration::from_secs(2);
+    std::thread::sleep(outage);
+    let before = frames(5).frames.len();
+    let receiver = watch();
+    frames(before + 5);
+    sender.stop();
+    drop(receiver);
+    let read = read(&file);
+    let numbers: Vec<u32> = read.frames.iter().map(|frame| frame.number).collect();
+    let pause = numbers.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+    assert!(f64::from(pause) >= 0.9 * 30.0 * outage.as_secs_f64(), "{numbers:?}");
+    decoded(&read);
+}
