@@ -6,11 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LAZY};
 use raw_window_handle::{HasDisplayHandle, RawDisplayHandle};
+use shell::exit::Failure;
 
 /// True if the connection to the display has broken.
 static LOST: AtomicBool = AtomicBool::new(false);
+/// True while a window is opened.
+static OPENING: AtomicBool = AtomicBool::new(false);
+
+/// The library through which minifb and winit speak to an X server.
+const XLIB: &str = "libX11.so.6";
 
 type OnError = unsafe extern "C" fn(*mut c_void) -> c_int;
+type SetOnError = unsafe extern "C" fn(OnError) -> Option<OnError>;
 type OnExit = unsafe extern "C" fn(*mut c_void, *mut c_void);
 
 /// Returns true once the X server of a window for which [`survive`] was called has gone.
@@ -26,6 +33,34 @@ pub(super) fn survive(window: &impl HasDisplayHandle) {
     }
 }
 
+/// The time in which a window is opened, until [`survive`] can be called for it: Xlib then leaves nothing but the end of the
+/// process, and this sees to the sentence and the exit code.
+pub(super) struct Opening(());
+
+impl Opening {
+    /// Begins it.
+    pub(super) fn begin() -> Self {
+        OPENING.store(true, Ordering::Relaxed);
+        // SAFETY: the function has this type in X11/Xlib.h; the library stays loaded. Without it no window needs it.
+        let set = || unsafe {
+            let library = Library::open(Some(XLIB), RTLD_LAZY)?;
+            library.get::<SetOnError>(b"XSetIOErrorHandler\0")?(on_error);
+            std::mem::forget(library);
+            Ok::<_, libloading::Error>(())
+        };
+        if let Err(error) = set() {
+            tracing::debug!("{XLIB}: {error}");
+        }
+        Self(())
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        OPENING.store(false, Ordering::Relaxed);
+    }
+}
+
 fn set_handlers(window: &impl HasDisplayHandle) -> Result<(), Box<dyn std::error::Error>> {
     let RawDisplayHandle::Xlib(handle) = window.display_handle().map_err(|e| e.to_string())?.as_raw() else {
         return Err("no X display".into());
@@ -34,10 +69,10 @@ fn set_handlers(window: &impl HasDisplayHandle) -> Result<(), Box<dyn std::error
     // SAFETY: minifb has loaded the same library, so nothing of it runs now for the first time; it stays loaded. The
     // functions have these types in X11/Xlib.h, and the display is open.
     unsafe {
-        let library = Library::open(Some("libX11.so.6"), RTLD_LAZY)?;
+        let library = Library::open(Some(XLIB), RTLD_LAZY)?;
         let set_exit =
             *library.get::<unsafe extern "C" fn(*mut c_void, OnExit, *mut c_void)>(b"XSetIOErrorExitHandler\0")?;
-        let set_error = *library.get::<unsafe extern "C" fn(OnError) -> Option<OnError>>(b"XSetIOErrorHandler\0")?;
+        let set_error = *library.get::<SetOnError>(b"XSetIOErrorHandler\0")?;
         std::mem::forget(library);
         set_error(on_error);
         set_exit(display, on_exit, null_mut());
@@ -48,6 +83,10 @@ fn set_handlers(window: &impl HasDisplayHandle) -> Result<(), Box<dyn std::error
 /// Replaces the function of Xlib that is called first and would write a line to standard error.
 unsafe extern "C" fn on_error(_display: *mut c_void) -> c_int {
     LOST.store(true, Ordering::Relaxed);
+    if OPENING.load(Ordering::Relaxed) {
+        let failure = Failure::device(super::SinkError::NoDisplay(super::x11::ENDED.to_owned()));
+        shell::exit::at_once(&failure);
+    }
     0
 }
 

@@ -1,7 +1,9 @@
 //! A window of a desktop: what keys do, when it is drawn, how it ends. The libraries that open one are behind [`Pane`].
 
 pub(super) mod composition;
+mod painter;
 mod pane;
+mod unbroken;
 mod with_minifb;
 mod with_winit;
 

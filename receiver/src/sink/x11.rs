@@ -1,20 +1,20 @@
 //! X11 functions that minifb and winit lack: the screen's size, a window's size, full screen, pixels in shared memory, the screen saver.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+mod layout;
+mod surface;
 
-use x11rb::connection::Connection;
-use x11rb::cookie::Cookie;
+use x11rb::connection::{Connection, RequestConnection};
 use x11rb::errors::{ConnectionError, ReplyError, ReplyOrIdError};
 use x11rb::protocol::screensaver::ConnectionExt as _;
-use x11rb::protocol::shm::{ConnectionExt as _, Seg};
 use x11rb::protocol::xproto::{
-    ClientMessageEvent, ConfigureWindowAux, ConnectionExt, CreateGCAux, EventMask, Gcontext, GetInputFocusReply,
-    ImageFormat, ImageOrder, PropMode, ScreenSaver, StackMode, Window,
+    ClientMessageEvent, ConfigureWindowAux, ConnectionExt, EventMask, PropMode, ScreenSaver, StackMode, Window,
 };
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
+pub(super) use self::layout::Layout;
+use self::layout::UnknownLayout;
+pub(super) use self::surface::{Passage, Surface};
 use super::SinkError;
 
 type Error = Box<dyn std::error::Error>;
@@ -22,74 +22,6 @@ type Result<T> = std::result::Result<T, Error>;
 
 /// The state of a window that covers the screen (EWMH).
 const FULLSCREEN: &[u8] = b"_NET_WM_STATE_FULLSCREEN";
-
-/// Bytes of a pixel in shared memory.
-const PIXEL_BYTES: usize = 4;
-
-/// Memory that the X server reads, a file without a name: room for a few parts of a window's pixels. It is small so that all of
-/// it stays in the processor's cache.
-pub(super) struct Surface {
-    window: Window,
-    width: u16,
-    /// Rows of a part.
-    rows: u16,
-    depth: u8,
-    context: Gcontext,
-    segment: Seg,
-    file: File,
-}
-
-/// Parts of a surface.
-const SLOTS: usize = 3;
-
-/// A frame on its way to the X server.
-pub(super) struct Passage<'a> {
-    display: &'a Display,
-    surface: &'a Surface,
-    /// Answered when the server does not read a slot any more.
-    read: [Option<Cookie<'a, RustConnection, GetInputFocusReply>>; SLOTS],
-    slot: usize,
-}
-
-impl<'a> Passage<'a> {
-    /// Nothing has been put yet.
-    pub(super) fn new(display: &'a Display, surface: &'a Surface) -> Self {
-        Self { display, surface, read: [const { None }; SLOTS], slot: 0 }
-    }
-
-    /// Asks the X server to show the rows from `first` on as `pixels`, 0x00RRGGBB row by row. Waits if too many are on their way.
-    pub(super) fn put(&mut self, pixels: &[u32], first: usize) -> Result<()> {
-        let Surface { window, width, rows, depth, context, segment, ref file } = *self.surface;
-        let connection = &self.display.connection;
-        let (row, format) = (usize::from(width).max(1), ImageFormat::Z_PIXMAP.into());
-        for (number, part) in pixels.chunks(row * usize::from(rows)).enumerate() {
-            let read = &mut self.read[self.slot];
-            if let Some(read) = read.take() {
-                read.reply()?;
-            }
-            let from = self.slot * usize::from(rows);
-            // A mapping would save this copy, and needs `unsafe`.
-            file.write_all_at(bytemuck::cast_slice(part), (PIXEL_BYTES * row * from) as u64)?;
-            let to = i16::try_from(first + number * usize::from(rows))?;
-            let (from, part_rows, all) = (u16::try_from(from)?, u16::try_from(part.len() / row)?, SLOTS as u16 * rows);
-            let put = connection.shm_put_image(
-                window, context, width, all, 0, from, width, part_rows, 0, to, depth, format, false, segment, 0,
-            )?;
-            put.ignore_error();
-            // The server does one thing after the other.
-            *read = Some(connection.get_input_focus()?);
-            connection.flush()?;
-            self.slot = (self.slot + 1) % SLOTS;
-        }
-        Ok(())
-    }
-
-    /// Waits until all that was put is shown.
-    pub(super) fn finish(self) -> Result<()> {
-        self.read.into_iter().flatten().try_for_each(|read| read.reply().map(drop))?;
-        Ok(())
-    }
-}
 
 /// Returns true if the X server has gone.
 pub(super) fn is_lost(error: &Error) -> bool {
@@ -129,6 +61,22 @@ impl Display {
     pub(super) fn size(&self) -> (usize, usize) {
         let screen = &self.connection.setup().roots[self.screen];
         (screen.width_in_pixels.into(), screen.height_in_pixels.into())
+    }
+
+    /// Returns the way in which the server keeps the pixels of windows that are like the screen.
+    pub(super) fn layout(&self) -> std::result::Result<Layout, UnknownLayout> {
+        let setup = self.connection.setup();
+        Layout::of(setup, &setup.roots[self.screen])
+    }
+
+    /// Returns the first of `extensions` that the server lacks.
+    pub(super) fn lacks(&self, extensions: &[&'static str]) -> Result<Option<&'static str>> {
+        for name in extensions {
+            if self.connection.extension_information(name)?.is_none() {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the place of the contents of `window` on the screen.
@@ -192,6 +140,12 @@ impl Display {
         Ok(())
     }
 
+    /// Asks the server for something and waits for the answer; an error says that it has gone.
+    pub(super) fn ask(&self) -> Result<()> {
+        self.connection.get_input_focus()?.reply()?;
+        Ok(())
+    }
+
     /// Holds the server's screen saver and power saving, or lets them go; with this connection they go, too. A screen that
     /// was dark is lit.
     pub(super) fn hold_saver(&self, on: bool) {
@@ -211,36 +165,6 @@ impl Display {
         if on {
             self.connection.force_screen_saver(ScreenSaver::RESET)?.check()?;
         }
-        Ok(())
-    }
-
-    /// Shares memory for parts of the pixels of `window`, which is `width` pixels wide, of `rows` rows each. An error means that
-    /// this server cannot, as one on another machine, or that it has gone.
-    pub(super) fn share(&self, window: Window, width: usize, rows: usize) -> Result<Surface> {
-        let (setup, depth) = (self.connection.setup(), self.connection.get_geometry(window)?.reply()?.depth);
-        let is_plain = |format: &x11rb::protocol::xproto::Format| {
-            format.depth == depth && usize::from(format.bits_per_pixel) == 8 * PIXEL_BYTES
-        };
-        let order = if cfg!(target_endian = "big") { ImageOrder::MSB_FIRST } else { ImageOrder::LSB_FIRST };
-        if setup.image_byte_order != order || !setup.pixmap_formats.iter().any(is_plain) {
-            return Err("its pixels are laid out in another way".into());
-        }
-        let version = self.connection.shm_query_version()?.reply()?;
-        if (version.major_version, version.minor_version) < (1, 2) {
-            return Err("it cannot share files".into());
-        }
-        let (segment, bytes) = (self.connection.generate_id()?, u32::try_from(PIXEL_BYTES * width * rows * SLOTS)?);
-        let shared = self.connection.shm_create_segment(segment, bytes, false)?.reply()?;
-        let context = self.connection.generate_id()?;
-        self.connection.create_gc(context, window, &CreateGCAux::new())?.check()?;
-        let (width, rows) = (u16::try_from(width)?, u16::try_from(rows)?);
-        Ok(Surface { window, width, rows, depth, context, segment, file: shared.shm_fd.into() })
-    }
-
-    /// Gives the memory of `surface` back.
-    pub(super) fn unshare(&self, surface: &Surface) -> Result<()> {
-        self.connection.shm_detach(surface.segment)?.check()?;
-        self.connection.free_gc(surface.context)?.check()?;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use x11rb::protocol::Event;
 use x11rb::protocol::screensaver::{ConnectionExt as _, State};
 use x11rb::protocol::xproto::{
     Blanking, ChangeWindowAttributesAux, ClientMessageEvent, ConnectionExt, EventMask, Exposures, ImageFormat,
-    InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, Window,
+    InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MapState, Window,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -54,10 +54,23 @@ impl Display {
         Self::start_with(width, height, &["-extension", "MIT-SHM"])
     }
 
+    /// Starts one that lacks an extension.
+    pub(crate) fn start_lacking(width: u32, height: u32, extension: &str) -> Self {
+        Self::start_with(width, height, &["-extension", extension])
+    }
+
+    /// Starts one with so many bits of colour for a pixel.
+    pub(crate) fn start_deep(width: u32, height: u32, depth: u8, options: &[&str]) -> Self {
+        Self::start_as(&format!("{width}x{height}x{depth}"), options)
+    }
+
     fn start_with(width: u32, height: u32, options: &[&str]) -> Self {
-        let screen = format!("{width}x{height}x24");
+        Self::start_as(&format!("{width}x{height}x24"), options)
+    }
+
+    fn start_as(screen: &str, options: &[&str]) -> Self {
         let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", &screen, "-nolisten", "tcp"])
+            .args(["-displayfd", "1", "-screen", "0", screen, "-nolisten", "tcp"])
             .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -133,8 +146,35 @@ impl Display {
             let image = self.connection.get_image(ImageFormat::Z_PIXMAP, window, 0, 0, width, height, !0).unwrap();
             Some((width, height, image.reply().ok()?.data))
         });
-        let pixels = data.chunks_exact(4).map(|p| u32::from_le_bytes([p[0], p[1], p[2], 0])).collect();
-        Screenshot { width: width.into(), height: height.into(), pixels }
+        let (width, height) = (usize::from(width), usize::from(height));
+        let (bytes, masks) = self.pixels();
+        let rows = data.chunks_exact((width * bytes).next_multiple_of(4));
+        let pixels = rows.flat_map(|row| row[..width * bytes].chunks_exact(bytes)).map(|pixel| {
+            let pixel = pixel.iter().rev().fold(0, |value: u32, &byte| value << 8 | u32::from(byte));
+            masks.iter().fold(0, |rgb, &mask| {
+                let most = u64::from(mask >> mask.trailing_zeros());
+                rgb << 8 | (u64::from((pixel & mask) >> mask.trailing_zeros()) * 255 / most) as u32
+            })
+        });
+        Screenshot { width, height, pixels: pixels.collect() }
+    }
+
+    /// Returns the bytes of a pixel on the screen, and the places of red, green and blue in it.
+    fn pixels(&self) -> (usize, [u32; 3]) {
+        let setup = self.connection.setup();
+        let screen = setup.roots.iter().find(|screen| screen.root == self.root).unwrap();
+        let format = setup.pixmap_formats.iter().find(|format| format.depth == screen.root_depth).unwrap();
+        let mut visuals = screen.allowed_depths.iter().flat_map(|depth| &depth.visuals);
+        let visual = visuals.find(|visual| visual.visual_id == screen.root_visual).unwrap();
+        (usize::from(format.bits_per_pixel / 8), [visual.red_mask, visual.green_mask, visual.blue_mask])
+    }
+
+    /// Returns the number of windows on the screen.
+    pub(crate) fn windows(&self) -> usize {
+        let tree = self.connection.query_tree(self.root).unwrap().reply().unwrap();
+        let attributes = |&window: &Window| self.connection.get_window_attributes(window).unwrap().reply().ok();
+        let shown = tree.children.iter().filter_map(attributes).filter(|found| found.map_state == MapState::VIEWABLE);
+        shown.count()
     }
 
     /// Holds the key with this symbol down over the window until `seen` gives something; lets it go and presses again

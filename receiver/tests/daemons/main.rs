@@ -22,6 +22,7 @@ mod pair;
 mod record;
 mod restart;
 mod secrets;
+mod screens;
 mod sources;
 mod support;
 mod window;

@@ -12,10 +12,10 @@ const LETTER_I: u32 = 0x69;
 const LETTER_T: u32 = 0x74;
 
 /// The libraries that open a window.
-const BACKENDS: [&str; 2] = ["minifb", "winit"];
+pub(crate) const BACKENDS: [&str; 2] = ["minifb", "winit"];
 
 /// Returns the command of a receiver whose window is opened by `backend`.
-fn receiver(pair: &Pair, backend: &str, sink: &str) -> Command {
+pub(crate) fn receiver(pair: &Pair, backend: &str, sink: &str) -> Command {
     let file = pair.folder.join("receiver.toml");
     std::fs::write(&file, format!("[display]\nbackend = \"{backend}\"\n")).unwrap();
     let mut command = pair.receiver();
@@ -23,7 +23,7 @@ fn receiver(pair: &Pair, backend: &str, sink: &str) -> Command {
     command
 }
 
-fn start(display: &Display, pair: &Pair, backend: &str, sink: &str) -> Daemon {
+pub(crate) fn start(display: &Display, pair: &Pair, backend: &str, sink: &str) -> Daemon {
     Daemon::start("receiver", receiver(pair, backend, sink).env("DISPLAY", &display.name))
 }
 
@@ -194,7 +194,7 @@ const QUARTERS: [([u8; 3], [u8; 3]); 4] = [
 ];
 
 /// Returns one picture of four colours, in a file of the pair's folder, as a source.
-fn four_colours(pair: &Pair) -> String {
+pub(crate) fn four_colours(pair: &Pair) -> String {
     let (width, height) = SIZE;
     let mut bytes =
         format!("YUV4MPEG2 W{width} H{height} F30:1 Ip A1:1 C420jpeg XCOLORRANGE=FULL\nFRAME\n").into_bytes();
@@ -210,7 +210,7 @@ fn four_colours(pair: &Pair) -> String {
 }
 
 /// Returns true if the middles of the quarters have their colours.
-fn shows_the_quarters(shot: &Screenshot) -> bool {
+pub(crate) fn shows_the_quarters(shot: &Screenshot) -> bool {
     shows_the_quarters_dimmed(shot, 0)
 }
 
@@ -224,7 +224,7 @@ fn shows_the_quarters_dimmed(shot: &Screenshot, shift: u32) -> bool {
 }
 
 /// Returns true if white letters are in the strip at the bottom.
-fn shows_the_line(shot: &Screenshot) -> bool {
+pub(crate) fn shows_the_line(shot: &Screenshot) -> bool {
     shot.pixels[(shot.height - 24) * shot.width..].iter().any(is_white)
 }
 
@@ -347,6 +347,8 @@ fn on_wayland_pictures_are_shown_until_the_compositor_ends() {
     let shown = || std::fs::read_to_string(pair.folder.join("receiver.jsonl")).ok();
     until("a picture", || shown()?.lines().any(|line| !line.contains("\"frames_shown\":0,")).then_some(()));
     compositor.end();
-    receiver.wait().check(3, &["the Wayland compositor has ended"]);
+    let ended = receiver.wait();
+    ended.check(3, &["the Wayland compositor has ended"]);
+    assert!(!ended.stderr.contains("Broken pipe") && ended.stderr.lines().count() < 20, "{}", ended.stderr);
     sender.stop();
 }

@@ -1,35 +1,28 @@
-//! A window on an X11 display, opened by minifb. Its pixels go to the X server through memory that both share, in parts: the
-//! server shows one while the next is made. minifb's own way of sending them is for servers that cannot share.
+//! A window on an X11 display, opened by minifb. Its pixels go to the X server past minifb, which knows one kind of screen only.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use minifb::{InputCallback, MouseMode, ScaleMode, WindowOptions};
 
-use super::composition::{Composition, fit, parts};
+use super::composition::{Composition, fit};
+use super::painter::Painter;
 use super::pane::{Key, News, Pane};
 use super::{TITLE, WAITING_SIZE};
-use crate::sink::x11::{self, Display, Passage, Surface};
+use crate::sink::x11::{self, Display};
 use crate::sink::{SinkError, display_loss};
-
-/// Rows that go to the X server at once.
-const PART_ROWS: usize = 90;
 
 pub(super) struct MinifbPane {
     window: minifb::Window,
     display: Display,
     /// Place and size before full screen.
     place: ((isize, isize), (usize, usize)),
-    /// Memory that is shared with the X server, and true if it may be able to.
-    surface: Option<Surface>,
-    shares: bool,
-    /// The part that was made last, and the next one.
-    parts: [Vec<u32>; 2],
-    /// Rows with texts, or the whole to be sent; and its size.
-    frame: Vec<u32>,
-    frame_size: (usize, usize),
+    painter: Painter,
     keyboard: Keyboard,
 }
+
+/// Bytes of the pixels that minifb knows.
+const PIXEL_BYTES: usize = 4;
 
 /// Keys as minifb tells of them, one after the other: its own list has none of those that went down and up between two looks.
 #[derive(Clone, Default)]
@@ -62,7 +55,12 @@ impl MinifbPane {
     /// Opens the window.
     pub(super) fn open(fullscreen: bool) -> Result<Self, SinkError> {
         // minifb needs libX11 and a display; asking for the display first gives the better sentence.
-        let display = Display::connect().map_err(|e| SinkError::NoDisplay(e.to_string()))?;
+        let display = Display::connect().map_err(no_display)?;
+        let layout = display.layout().map_err(no_display)?;
+        // On any other minifb breaks down while it says so.
+        if layout.pixel_bytes() != PIXEL_BYTES {
+            return Err(no_display("minifb knows no pixels but those of 32 bits, and this screen's are of fewer"));
+        }
         let size = fit(WAITING_SIZE, display.size());
         let options = WindowOptions {
             resize: true,
@@ -71,85 +69,29 @@ impl MinifbPane {
             scale_mode: ScaleMode::UpperLeft,
             ..WindowOptions::default()
         };
-        let mut window =
-            minifb::Window::new(TITLE, size.0, size.1, options).map_err(|e| SinkError::NoDisplay(e.to_string()))?;
+        let opening = display_loss::Opening::begin();
+        let mut window = minifb::Window::new(TITLE, size.0, size.1, options).map_err(no_display)?;
         display_loss::survive(&window);
+        drop(opening);
         let keyboard = Keyboard::default();
         window.set_input_callback(Box::new(keyboard.clone()));
-        Ok(Self {
-            place: (window.get_position(), size),
-            window,
-            display,
-            surface: None,
-            shares: true,
-            parts: [Vec::new(), Vec::new()],
-            frame: Vec::new(),
-            frame_size: (0, 0),
-            keyboard,
-        })
+        let painter = Painter::new(id(&window), layout);
+        Ok(Self { place: (window.get_position(), size), window, display, painter, keyboard })
     }
 
     /// Returns the window's number on the X server.
     fn id(&self) -> u32 {
-        // minifb hands the XID out as a pointer.
-        self.window.get_window_handle() as usize as u32
+        id(&self.window)
     }
+}
 
-    /// Sets memory aside for a frame of `size`.
-    fn make_room(&mut self, (width, height): (usize, usize)) -> Result<(), SinkError> {
-        if let Some(old) = self.surface.take() {
-            self.display.unshare(&old).map_err(x11::failed)?;
-        }
-        if self.shares {
-            match self.display.share(self.id(), width, PART_ROWS) {
-                Ok(surface) => self.surface = Some(surface),
-                Err(error) if x11::is_lost(&error) => return Err(x11::failed(error)),
-                Err(error) => {
-                    tracing::info!("pictures are sent to the X server, which takes longer than to share them: {error}");
-                    self.shares = false;
-                }
-            }
-        }
-        self.parts = [vec![0; width * PART_ROWS], vec![0; width * PART_ROWS]];
-        self.frame = vec![0; width * height];
-        self.frame_size = (width, height);
-        Ok(())
-    }
+fn id(window: &minifb::Window) -> u32 {
+    // minifb hands the XID out as a pointer.
+    window.get_window_handle() as usize as u32
+}
 
-    /// Makes the frame's rows without texts part by part, and puts each while the next is made; then the others.
-    fn share(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
-        let Self { surface: Some(surface), display, parts: [made, next], frame, .. } = self else { return Ok(()) };
-        let (width, height) = self.frame_size;
-        let written = composition.begin(self.frame_size);
-        let mut passage = Passage::new(display, surface);
-        let mut put = |pixels: &[u32], first| passage.put(pixels, first).map_err(x11::failed);
-        let (mut made, mut next, mut made_rows) = (made, next, 0..0);
-        for rows in parts(height, written, PART_ROWS).filter(|rows| rows.end <= written) {
-            let out = &mut next[..rows.len() * width];
-            rayon::in_place_scope(|scope| {
-                scope.spawn(|_| composition.make(out, rows.start));
-                put(&made[..made_rows.len() * width], made_rows.start)
-            })?;
-            std::mem::swap(&mut made, &mut next);
-            made_rows = rows;
-        }
-        put(&made[..made_rows.len() * width], made_rows.start)?;
-        if written < height {
-            composition.make(&mut frame[written * width..], written);
-            composition.write(frame);
-            put(&frame[written * width..], written)?;
-        }
-        passage.finish().map_err(x11::failed)
-    }
-
-    /// Makes the frame and sends it to a server that cannot share it.
-    fn send(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
-        let (width, height) = self.frame_size;
-        composition.begin(self.frame_size);
-        composition.make(&mut self.frame, 0);
-        composition.write(&mut self.frame);
-        self.window.update_with_buffer(&self.frame, width, height).map_err(|e| SinkError::Window(e.to_string()))
-    }
+fn no_display(error: impl ToString) -> SinkError {
+    SinkError::NoDisplay(error.to_string())
 }
 
 impl Pane for MinifbPane {
@@ -181,11 +123,7 @@ impl Pane for MinifbPane {
     }
 
     fn show(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
-        let size = self.window.get_size();
-        if self.frame_size != size {
-            self.make_room(size)?;
-        }
-        if self.surface.is_some() { self.share(composition) } else { self.send(composition) }
+        self.painter.show(&self.display, composition, self.window.get_size())
     }
 
     fn look(&mut self) -> Result<News, SinkError> {

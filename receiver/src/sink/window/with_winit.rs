@@ -7,12 +7,16 @@
 //! returns. On Wayland it replaces the one before, which the compositor has not shown yet, and waits for the next refresh.
 //!
 //! To an X server a frame goes in parts: the server copies one while the next is made. Each part has memory of its own, so that
-//! nobody waits for the server before the frame is complete.
+//! nobody waits for the server before the frame is complete. softbuffer knows one kind of screen and its memory is in `/dev/shm`:
+//! on other screens, and where that is not to be had, frames go past it ([`Painter`]).
 //!
 //! winit draws a plain frame with buttons where a Wayland desktop leaves that to programs; one with a title would need fonts.
 
+use std::fs::File;
+use std::io;
 use std::num::NonZeroU32;
 use std::ops::Range;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -21,7 +25,7 @@ use softbuffer::{Context, Rect, SoftBufferError, Surface};
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
 use winit::event::WindowEvent;
-use winit::event_loop::{ActiveEventLoop, EventLoop, OwnedDisplayHandle};
+use winit::event_loop::{ActiveEventLoop, EventLoop, EventLoopBuilder, OwnedDisplayHandle};
 use winit::keyboard::{Key as WinitKey, KeyCode, NamedKey, PhysicalKey};
 use winit::platform::modifier_supplement::KeyEventExtModifierSupplement;
 use winit::platform::pump_events::{EventLoopExtPumpEvents, PumpStatus};
@@ -30,9 +34,11 @@ use winit::platform::x11::EventLoopBuilderExtX11;
 use winit::window::{Fullscreen, Window, WindowId};
 
 use super::composition::{Composition, fit, parts};
+use super::painter::Painter;
 use super::pane::{Key, News, Pane};
+use super::unbroken::unbroken;
 use super::{TITLE, WAITING_SIZE};
-use crate::sink::x11::{self, Display};
+use crate::sink::x11::{self, Display, Layout};
 use crate::sink::{SinkError, display_loss};
 
 /// Message about a compositor that has gone.
@@ -44,13 +50,26 @@ const PARTS: usize = 8;
 /// The last letter of the Latin scripts (Unicode, Latin Extended-B).
 const LATIN_LAST: char = '\u{24f}';
 
+/// Extensions of an X server without which winit breaks down.
+const EXTENSIONS: [&str; 3] = ["RANDR", "XInputExtension", "XKEYBOARD"];
+/// Folder of the memory that softbuffer shares with an X server.
+const SHARED_FOLDER: &str = "/dev/shm";
+/// Bytes of softbuffer's memory for a pixel of the screen: a frame, and rows with texts once more.
+const SHARED_PIXEL_BYTES: usize = 8;
+
 pub(super) struct WinitPane {
-    /// Memory that is shared with the display server: on X11 for each part of a frame, otherwise for the whole.
-    surfaces: Vec<Surface<OwnedDisplayHandle, Rc<Window>>>,
-    window: Rc<Window>,
+    /// None once winit has broken down, or is not asked any more.
+    parts: Option<Parts>,
     /// On an X11 display, what winit lacks there.
     x11: Option<X11>,
     seen: Seen,
+}
+
+/// What belongs to winit and softbuffer.
+struct Parts {
+    /// Memory that is shared with the display server: on X11 for each part of a frame, otherwise for the whole.
+    surfaces: Vec<Surface<OwnedDisplayHandle, Rc<Window>>>,
+    window: Rc<Window>,
     event_loop: EventLoop<()>,
 }
 
@@ -60,6 +79,8 @@ struct X11 {
     window: u32,
     /// Place and size before full screen.
     place: ((isize, isize), (usize, usize)),
+    /// Shows frames where softbuffer does not.
+    painter: Option<Painter>,
 }
 
 /// The window as its events have told.
@@ -95,93 +116,206 @@ impl WinitPane {
                 }
                 EventLoopBuilderExtX11::with_any_thread(builder.with_x11(), true);
                 let display = Display::connect().map_err(no_display)?;
+                let layout = display.layout().map_err(no_display)?;
+                if let Some(lacking) = display.lacks(&EXTENSIONS).map_err(no_display)? {
+                    return Err(no_display(format!("the X server lacks the extension {lacking}")));
+                }
                 seen.screen = Some(display.size());
-                Some(display)
+                Some((display, layout))
             }
         };
+        let is_x11 = display.is_some();
+        let opening = is_x11.then(display_loss::Opening::begin);
+        let opened = unbroken(|| Self::open_on(builder, &mut seen, display));
+        drop(opening);
+        let broken_down = |broke| match is_x11.then(Display::connect) {
+            Some(Err(gone)) => no_display(gone),
+            _ => no_display(format!("winit has broken down: {broke}")),
+        };
+        let (parts, x11) = opened.map_err(broken_down)??;
+        Ok(Self { parts: Some(parts), x11, seen })
+    }
+
+    /// Opens the window with `builder`; `display`: a connection to the X server, if it is on one, and its pixels.
+    fn open_on(
+        mut builder: EventLoopBuilder<()>,
+        seen: &mut Seen,
+        display: Option<(Display, Layout)>,
+    ) -> Result<(Parts, Option<X11>), SinkError> {
         let mut event_loop = builder.build().map_err(no_display)?;
         display_loss::survive(&event_loop);
-        let _ = event_loop.pump_app_events(Some(Duration::ZERO), &mut seen);
-        let window = seen.window.clone().ok_or_else(|| {
+        let _ = event_loop.pump_app_events(Some(Duration::ZERO), seen);
+        let window = seen.window.take().ok_or_else(|| {
             SinkError::NoDisplay(seen.refused.take().unwrap_or_else(|| "the desktop has given none".to_owned()))
         })?;
         let x11 = match (display, window.window_handle().map(|handle| handle.as_raw())) {
-            (Some(display), Ok(RawWindowHandle::Xlib(handle))) => {
+            (Some((display, layout)), Ok(RawWindowHandle::Xlib(handle))) => {
                 let window = u32::try_from(handle.window).map_err(no_display)?;
-                Some(X11 { display, window, place: ((0, 0), seen.size) })
+                let shares = layout.is_usual() && display.shares_memory(window, &layout).map_err(x11::failed)?;
+                let is_softbuffers = shares && has_room(Path::new(SHARED_FOLDER), display.size());
+                let painter = (!is_softbuffers).then(|| Painter::new(window, layout));
+                Some(X11 { display, window, place: ((0, 0), seen.size), painter })
             }
             _ => None,
         };
-        let context = Context::new(event_loop.owned_display_handle()).map_err(no_display)?;
-        let surface = |_| Surface::new(&context, Rc::clone(&window)).map_err(no_display);
-        let count = if x11.as_ref().is_some_and(X11::shares_memory) { PARTS + 1 } else { 1 };
-        let surfaces = (0..count).map(surface).collect::<Result<_, _>>()?;
-        Ok(Self { surfaces, window, x11, seen, event_loop })
+        let count = match &x11 {
+            Some(X11 { painter: Some(_), .. }) => 0,
+            Some(_) => PARTS + 1,
+            None => 1,
+        };
+        let mut surfaces = Vec::with_capacity(count);
+        if count > 0 {
+            let context = Context::new(event_loop.owned_display_handle()).map_err(no_display)?;
+            let surface = |_| Surface::new(&context, Rc::clone(&window)).map_err(no_display);
+            surfaces = (0..count).map(surface).collect::<Result<_, _>>()?;
+        }
+        Ok((Parts { surfaces, window, event_loop }, x11))
+    }
+
+    /// Returns what `act` does with winit and softbuffer. Where they break down the window has gone.
+    fn with<T>(&mut self, act: impl FnOnce(&mut Parts, &mut Seen) -> T) -> Result<T, SinkError> {
+        let Self { parts: Some(parts), seen, .. } = self else {
+            return Err(SinkError::Window(self.ended().to_owned()));
+        };
+        unbroken(|| act(parts, seen)).map_err(|broke| {
+            let gone = self.gone();
+            self.abandon();
+            gone.unwrap_or_else(|| SinkError::Window(format!("winit has broken down: {broke}")))
+        })
+    }
+
+    /// Returns the sentence about the end of the display server.
+    fn ended(&self) -> &'static str {
+        if self.x11.is_some() { x11::ENDED } else { ENDED }
+    }
+
+    /// Returns the error of a display server that has gone; none: it is there, as far as is known.
+    fn lost(&self) -> Option<SinkError> {
+        let checked = self.x11.as_ref().map_or(Ok(()), |x11| x11.display.check()).map_err(x11::failed);
+        let lost = || display_loss::has_happened().then(|| SinkError::Window(self.ended().to_owned()));
+        checked.err().or_else(lost)
+    }
+
+    /// Returns the same for sure, after something has failed.
+    fn gone(&self) -> Option<SinkError> {
+        let asked = self.x11.as_ref().map_or(Ok(()), |x11| x11.display.ask()).map_err(x11::failed);
+        asked.err().or_else(|| self.lost())
+    }
+
+    /// Lets go of winit where the display server has gone.
+    fn abandon(&mut self) {
+        let parts = self.parts.take();
+        match self.x11 {
+            // What is left would break down while it tells the server of its end.
+            Some(_) => std::mem::forget(parts),
+            None => parts.into_iter().for_each(close),
+        }
     }
 
     /// Returns what softbuffer says as an error of the window.
-    fn failed(&self, error: &SoftBufferError) -> SinkError {
-        let Some(x11) = &self.x11 else {
+    fn failed(&mut self, error: &SoftBufferError) -> SinkError {
+        if self.x11.is_none() {
             tracing::debug!("Wayland: {error}");
+            self.abandon();
             return SinkError::Window(ENDED.to_owned());
-        };
-        match x11.display.check() {
-            Ok(()) => SinkError::Window(error.to_string()),
-            Err(error) => x11::failed(error),
         }
+        self.gone().unwrap_or_else(|| SinkError::Window(error.to_string()))
     }
 
     /// Takes what the display server says, and sends it what waits in the connection.
     fn pump(&mut self) -> Result<(), SinkError> {
-        // winit would break down on a server that has gone.
-        if let Some(x11) = &self.x11 {
-            x11.display.check().map_err(x11::failed)?;
+        if let Some(lost) = self.lost() {
+            self.abandon();
+            return Err(lost);
         }
-        let status = self.event_loop.pump_app_events(Some(Duration::ZERO), &mut self.seen);
+        let status = self.with(|parts, seen| parts.event_loop.pump_app_events(Some(Duration::ZERO), seen))?;
         if matches!(status, PumpStatus::Exit(_)) || display_loss::has_happened() {
-            let ended = if self.x11.is_some() { x11::ENDED } else { ENDED };
-            return Err(SinkError::Window(ended.to_owned()));
+            self.abandon();
+            return Err(SinkError::Window(self.ended().to_owned()));
         }
         Ok(())
     }
 
-    /// Makes `rows` of a frame of `size` in the memory of part `number` and asks the display server to show them. Texts are on those
-    /// that end after row `written`.
-    fn put(
-        &mut self,
-        composition: &mut Composition,
-        size: (NonZeroU32, NonZeroU32),
-        (number, rows): (usize, Range<usize>),
-        written: usize,
-    ) -> Result<(), SoftBufferError> {
-        let Some(surface) = self.surfaces.get_mut(number) else { return Ok(()) };
-        surface.resize(size.0, size.1)?;
-        let mut frame = surface.buffer_mut()?;
-        let width = size.0.get() as usize;
-        composition.make(&mut frame[rows.start * width..rows.end * width], rows.start);
-        if rows.end > written {
-            composition.write(&mut frame);
+    /// Shows a frame of `size` with softbuffer.
+    fn show_with_softbuffer(&mut self, composition: &mut Composition, size: (usize, usize)) -> Result<(), SinkError> {
+        let side = |pixels: usize| u32::try_from(pixels).ok().and_then(NonZeroU32::new);
+        let (Some(columns), Some(rows)) = (side(size.0), side(size.1)) else { return Ok(()) };
+        let written = composition.begin(size);
+        // On Wayland all rows are one part, and may carry texts.
+        let written = if self.x11.is_some() { written } else { 0 };
+        for part in parts(size.1, written, size.1.div_ceil(PARTS)).enumerate() {
+            let put = self.with(|parts, _| put(&mut parts.surfaces, composition, (columns, rows), part, written))?;
+            put.map_err(|error| self.failed(&error))?;
+            if self.x11.is_some() {
+                self.pump()?;
+            }
         }
-        let height = NonZeroU32::new(rows.len() as u32).unwrap_or(NonZeroU32::MIN);
-        frame.present_with_damage(&[Rect { x: 0, y: rows.start as u32, width: size.0, height }])
-    }
-
-    /// Waits until an X server has read all memory that it has been given.
-    fn finish(&mut self) -> Result<(), SoftBufferError> {
-        // What was asked last is answered last, so that there is one wait.
-        let mut surfaces = self.surfaces.iter_mut().rev();
-        surfaces.try_for_each(|surface| surface.buffer_mut().map(drop))
+        if self.x11.is_some() {
+            self.with(|parts, _| finish(&mut parts.surfaces))?.map_err(|error| self.failed(&error))?;
+        }
+        Ok(())
     }
 }
 
-impl X11 {
-    /// Returns true if the X server can read this program's memory; one on another machine cannot.
-    fn shares_memory(&self) -> bool {
-        let tried = self.display.share(self.window, 1, 1).and_then(|surface| self.display.unshare(&surface));
-        if let Err(error) = &tried {
-            tracing::info!("pictures are sent to the X server, which takes longer than to share them: {error}");
+/// Makes `rows` of a frame of `size` in the memory of part `number` and asks the display server to show them. Texts are on those
+/// that end after row `written`.
+fn put(
+    surfaces: &mut [Surface<OwnedDisplayHandle, Rc<Window>>],
+    composition: &mut Composition,
+    size: (NonZeroU32, NonZeroU32),
+    (number, rows): (usize, Range<usize>),
+    written: usize,
+) -> Result<(), SoftBufferError> {
+    let Some(surface) = surfaces.get_mut(number) else { return Ok(()) };
+    surface.resize(size.0, size.1)?;
+    let mut frame = surface.buffer_mut()?;
+    let width = size.0.get() as usize;
+    composition.make(&mut frame[rows.start * width..rows.end * width], rows.start);
+    if rows.end > written {
+        composition.write(&mut frame);
+    }
+    let height = NonZeroU32::new(rows.len() as u32).unwrap_or(NonZeroU32::MIN);
+    frame.present_with_damage(&[Rect { x: 0, y: rows.start as u32, width: size.0, height }])
+}
+
+/// Waits until an X server has read all memory that it has been given.
+fn finish(surfaces: &mut [Surface<OwnedDisplayHandle, Rc<Window>>]) -> Result<(), SoftBufferError> {
+    // What was asked last is answered last, so that there is one wait.
+    surfaces.iter_mut().rev().try_for_each(|surface| surface.buffer_mut().map(drop))
+}
+
+/// Returns true if softbuffer can have its memory for windows up to the size of the screen in `folder`. Where it could not,
+/// it would send whole frames for parts of them; where it could not have all, the system would end the process.
+fn has_room(folder: &Path, (width, height): (usize, usize)) -> bool {
+    let file = folder.join(format!("duet-{}", std::process::id()));
+    let tried = || -> io::Result<u64> {
+        File::create_new(&file)?;
+        std::fs::remove_file(&file)?;
+        let found = rustix::fs::statvfs(folder)?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    };
+    match tried() {
+        Ok(free) => free >= (SHARED_PIXEL_BYTES * width * height) as u64,
+        Err(error) => {
+            tracing::debug!("{}: {error}", folder.display());
+            false
         }
-        tried.is_ok()
+    }
+}
+
+/// Closes the window.
+fn close(Parts { surfaces, window, event_loop }: Parts) {
+    // Each by itself: one that breaks down while another does would end the process.
+    for surface in surfaces {
+        let _ = unbroken(|| drop(surface));
+    }
+    let _ = unbroken(|| drop(window));
+    let _ = unbroken(|| drop(event_loop));
+}
+
+impl Drop for WinitPane {
+    fn drop(&mut self) {
+        self.parts.take().into_iter().for_each(close);
     }
 }
 
@@ -198,7 +332,8 @@ impl Pane for WinitPane {
         match &self.x11 {
             Some(x11) => x11.display.resize(x11.window, width, height).map_err(x11::failed)?,
             None => {
-                let now = self.window.request_inner_size(PhysicalSize::new(width as u32, height as u32));
+                let size = PhysicalSize::new(width as u32, height as u32);
+                let now = self.with(|parts, _| parts.window.request_inner_size(size))?;
                 self.seen.size = now.map_or(self.seen.size, pixels);
             }
         }
@@ -208,8 +343,8 @@ impl Pane for WinitPane {
     fn set_fullscreen(&mut self, on: bool) -> Result<(), SinkError> {
         // Some X servers have no window manager, which winit leaves it to.
         let Some(x11) = &mut self.x11 else {
-            self.window.set_fullscreen(on.then_some(Fullscreen::Borderless(None)));
-            return Ok(());
+            let wanted = on.then_some(Fullscreen::Borderless(None));
+            return self.with(|parts, _| parts.window.set_fullscreen(wanted));
         };
         let done = if on {
             x11.display.position(x11.window).and_then(|place| {
@@ -230,22 +365,11 @@ impl Pane for WinitPane {
     }
 
     fn show(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
-        let side = |pixels: usize| u32::try_from(pixels).ok().and_then(NonZeroU32::new);
-        let (width, height) = self.seen.size;
-        let (Some(columns), Some(rows)) = (side(width), side(height)) else { return Ok(()) };
-        let written = composition.begin((width, height));
-        // Without memory for each part all rows are one, and may carry texts.
-        let written = if self.surfaces.len() > 1 { written } else { 0 };
-        for part in parts(height, written, height.div_ceil(PARTS)).enumerate() {
-            self.put(composition, (columns, rows), part, written).map_err(|error| self.failed(&error))?;
-            if self.x11.is_some() {
-                self.pump()?;
-            }
+        let size = self.seen.size;
+        match &mut self.x11 {
+            Some(X11 { display, painter: Some(painter), .. }) => painter.show(display, composition, size),
+            _ => self.show_with_softbuffer(composition, size),
         }
-        if self.x11.is_some() {
-            self.finish().map_err(|error| self.failed(&error))?;
-        }
-        Ok(())
     }
 
     fn look(&mut self) -> Result<News, SinkError> {
@@ -258,7 +382,8 @@ impl Pane for WinitPane {
     }
 
     fn show_pointer(&mut self, visible: bool) {
-        self.window.set_cursor_visible(visible);
+        // A window that has gone shows it with the next frame.
+        let _ = self.with(|parts, _| parts.window.set_cursor_visible(visible));
     }
 
     fn is_open(&self) -> bool {
