@@ -6,6 +6,7 @@ use common::config::{LinkMode, Peer, PublicKey};
 use common::stats::{CallState, HEARD_MAX, Standing};
 use common::units::Timestamp;
 use common::wire::control::SourceState;
+use shell::link::Obstacle;
 
 use crate::handover::LinkSnapshot;
 
@@ -18,9 +19,31 @@ const INTERVALS: u32 = 3;
 #[derive(Clone, Debug)]
 pub struct Absence {
     peers: Vec<Peer>,
-    dials: bool,
+    way: Way,
     began: Timestamp,
     last: Option<Last>,
+}
+
+/// The way in which the two machines come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// This side dials.
+    Dials,
+    /// The other side dials.
+    Listens,
+    /// Both look for each other; `call`: for both directions.
+    Meets { call: bool },
+}
+
+impl Way {
+    /// Returns what is done while the other side is missing.
+    fn trying(self) -> &'static str {
+        match self {
+            Self::Dials => "calling again",
+            Self::Listens => "waiting for a call",
+            Self::Meets { .. } => "looking again",
+        }
+    }
 }
 
 /// The last picture.
@@ -34,9 +57,14 @@ struct Last {
 }
 
 impl Absence {
-    /// Creates the state in which nobody is there yet. `peers` may call, or are called; see `mode`.
-    pub fn new(peers: &[Peer], mode: &LinkMode, now: Timestamp) -> Self {
-        Self { peers: peers.to_vec(), dials: mode.dials(), began: now, last: None }
+    /// Creates the state in which nobody is there yet. `peers` may call, or are called; see `mode`. `call`: pictures go both ways.
+    pub fn new(peers: &[Peer], mode: &LinkMode, call: bool, now: Timestamp) -> Self {
+        let way = match mode {
+            LinkMode::Dial(_) | LinkMode::DialNobody => Way::Dials,
+            LinkMode::Listen(_) => Way::Listens,
+            LinkMode::Meet(_) => Way::Meets { call },
+        };
+        Self { peers: peers.to_vec(), way, began: now, last: None }
     }
 
     /// Takes a shown picture of stream number `stream`, with a frame every `interval`.
@@ -51,32 +79,51 @@ impl Absence {
         let who = self.who(link);
         let has_left = self.last.is_some_and(|last| link.goodbye >= last.stream);
         let time = |since| duration(now.since(since));
-        if let Some([fault, tried]) = fault(link.source).filter(|_| is_heard(link, now)) {
+        if !link.streaming && link.obstacle == Some(Obstacle::InAnotherCall) {
+            return Some(sentence(format!("{who} is in a call with another machine; {}", self.way.trying())));
+        }
+        if let Some(fault) = fault(link.source).filter(|_| is_heard(link, now)) {
+            let Fault { name, never, tried } = fault;
             return Some(match self.last.filter(|_| !has_left) {
-                Some(last) => format!("{fault}: no picture from {who} for {}; {tried}", time(last.at)),
-                None => format!("{fault} for {}: {who} is there; {tried}", time(link.source_told)),
+                Some(last) => format!("{name}: no picture from {who} for {}; {tried}", time(last.at)),
+                None => sentence(format!("{who} is there{never}, {}; {tried}", time(link.source_told))),
             });
         }
-        Some(match self.last {
-            Some(last) if !has_left && now.since(last.at) < last.patience => return None,
-            Some(last) if !has_left && is_heard(link, now) => {
+        // What keeps the two apart is nearer than what is tried.
+        let trying = || link.obstacle.map_or_else(|| self.way.trying().to_owned(), |obstacle| obstacle.to_string());
+        let left = link.left.filter(|_| self.last.is_none_or(|_| has_left)).filter(|_| !is_heard(link, now));
+        Some(match (self.last, left) {
+            (Some(last), _) if !has_left && now.since(last.at) < last.patience => return None,
+            (Some(last), _) if !has_left && is_heard(link, now) => {
                 format!(
                     "No picture from {who} for {}; the line works, so it is the camera or computer there",
                     time(last.at)
                 )
             }
-            Some(last) if !has_left => {
-                let trying = if self.dials { "calling again" } else { "waiting for a call" };
-                sentence(format!("{who} has been missing for {}; {trying}", time(last.at)))
+            (Some(last), _) if !has_left => {
+                sentence(format!("{who} has been missing for {}; {}", time(last.at), trying()))
             }
             _ if is_heard(link, now) => sentence(format!("{who} is there; waiting for the first picture")),
-            Some(last) => {
-                let trying = if self.dials { "calling again" } else { "waiting for a call" };
-                sentence(format!("{who} left {} ago; {trying}", time(last.at)))
-            }
-            None if self.dials => format!("Calling {who} for {}", time(self.began)),
-            None => format!("Waiting for a call from {who} for {}", time(self.began)),
+            (_, Some(at)) => sentence(format!("{who} left {} ago; {}", time(at), trying())),
+            (Some(last), _) => sentence(format!("{who} left {} ago; {}", time(last.at), trying())),
+            (None, _) => self.awaited(&who, link.obstacle, now),
         })
+    }
+
+    /// Returns what there is to say of somebody who has never been there.
+    fn awaited(&self, who: &str, obstacle: Option<Obstacle>, now: Timestamp) -> String {
+        let time = duration(now.since(self.began));
+        let said = match self.way {
+            Way::Dials => format!("Calling {who} for {time}"),
+            Way::Listens => format!("Waiting for a call from {who} for {time}"),
+            Way::Meets { .. } => format!("Looking for {who}, {time}"),
+        };
+        match (obstacle, self.way) {
+            (Some(obstacle), _) => format!("{said}; {obstacle}"),
+            (None, Way::Meets { call: true }) => format!("{said}; {who} must run `sender call`, too"),
+            (None, Way::Meets { call: false }) => format!("{said}; {who} must run `sender` with this machine's name"),
+            (None, _) => said,
+        }
     }
 
     /// Returns how the call stands at `now`, which is `unix_ms` on the wall clock.
@@ -110,13 +157,35 @@ impl Absence {
     }
 }
 
-/// Returns what is wrong with the camera there, as the sender says, and what is done about it there; none: nothing.
-fn fault(source: SourceState) -> Option<[&'static str; 2]> {
+/// What is wrong with the camera there.
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    name: &'static str,
+    /// Words about one that has never given a picture.
+    never: &'static str,
+    /// What is done about it there.
+    tried: &'static str,
+}
+
+/// Returns what is wrong with the camera there, as the sender says; none: nothing.
+fn fault(source: SourceState) -> Option<Fault> {
     match source {
         SourceState::Gives => None,
-        SourceState::Stalled => Some(["Camera stalled", "the computer there waits for it"]),
-        SourceState::Lost => Some(["Camera lost", "the computer there tries to open it again"]),
-        SourceState::Unusable => Some(["Camera's pictures unusable", "the computer there says why"]),
+        SourceState::Stalled => Some(Fault {
+            name: "Camera stalled",
+            never: " and the camera gives no picture yet",
+            tried: "the computer there waits for it",
+        }),
+        SourceState::Lost => Some(Fault {
+            name: "Camera lost",
+            never: " and has no camera yet",
+            tried: "the computer there tries to open it again",
+        }),
+        SourceState::Unusable => Some(Fault {
+            name: "Camera's pictures unusable",
+            never: " and no picture of the camera can be used yet",
+            tried: "the computer there says why",
+        }),
     }
 }
 
@@ -180,19 +249,25 @@ mod tests {
     #[test]
     fn before_the_first_picture_it_says_who_is_awaited() {
         let nobody = LinkSnapshot::default();
-        let absence = Absence::new(&[peer("Clara", CLARA)], &listens(), at(500));
+        let absence = Absence::new(&[peer("Clara", CLARA)], &listens(), false, at(500));
         check(&absence, &nobody, 600, Some("Waiting for a call from Clara for 0 s"));
         check(&absence, &nobody, 62_600, Some("Waiting for a call from Clara for 1 min 2 s"));
         check(&absence, &streaming(900), 1_000, Some("Clara is there; waiting for the first picture"));
         for (source, wanted) in [
-            (SourceState::Lost, "Camera lost for 4 s: Clara is there; the computer there tries to open it again"),
-            (SourceState::Stalled, "Camera stalled for 4 s: Clara is there; the computer there waits for it"),
-            (SourceState::Unusable, "Camera's pictures unusable for 4 s: Clara is there; the computer there says why"),
+            (SourceState::Lost, "Clara is there and has no camera yet, 4 s; the computer there tries to open it again"),
+            (
+                SourceState::Stalled,
+                "Clara is there and the camera gives no picture yet, 4 s; the computer there waits for it",
+            ),
+            (
+                SourceState::Unusable,
+                "Clara is there and no picture of the camera can be used yet, 4 s; the computer there says why",
+            ),
         ] {
             let link = LinkSnapshot { source, source_told: at(900), ..streaming(4_900) };
             check(&absence, &link, 4_910, Some(wanted));
         }
-        let absence = Absence::new(&[peer("Clara", CLARA), peer("Robert", ROBERT)], &dials(), at(0));
+        let absence = Absence::new(&[peer("Clara", CLARA), peer("Robert", ROBERT)], &dials(), false, at(0));
         check(&absence, &nobody, 7_300_000, Some("Calling Clara or Robert for 2 h 1 min"));
         assert_eq!(absence.state(&nobody, at(0)), CallState::Waiting);
         assert_eq!(absence.state(&streaming(0), at(0)), CallState::Connected);
@@ -201,7 +276,7 @@ mod tests {
     #[test]
     fn within_a_second_of_the_last_picture_it_says_who_is_missing_and_what_is_tried() {
         for (mode, trying) in [(listens(), "waiting for a call"), (dials(), "calling again")] {
-            let mut absence = Absence::new(&[peer("Clara", CLARA)], &mode, at(0));
+            let mut absence = Absence::new(&[peer("Clara", CLARA)], &mode, false, at(0));
             absence.on_picture(1, &streaming(1_000), INTERVAL, at(1_000));
             check(&absence, &streaming(1_010), 1_799, None);
             assert_eq!(absence.state(&streaming(1_010), at(1_799)), CallState::Streaming);
@@ -220,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_camera_that_stands_still_is_told_from_a_dead_line() {
-        let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), at(0));
+        let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), false, at(0));
         absence.on_picture(1, &streaming(1_000), INTERVAL, at(1_000));
         let wanted = "No picture from Clara for 4 s; the line works, so it is the camera or computer there";
         check(&absence, &streaming(5_000), 5_100, Some(wanted));
@@ -229,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_the_sender_says_of_its_camera_is_shown_at_once() {
-        let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), at(0));
+        let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), false, at(0));
         absence.on_picture(1, &streaming(1_000), INTERVAL, at(1_000));
         for (source, wanted) in [
             (SourceState::Stalled, "Camera stalled: no picture from Clara for 0 s; the computer there waits for it"),
@@ -251,7 +326,7 @@ mod tests {
 
     #[test]
     fn who_has_said_goodbye_has_left() {
-        let mut absence = Absence::new(&[peer("Clara", CLARA)], &dials(), at(0));
+        let mut absence = Absence::new(&[peer("Clara", CLARA)], &dials(), false, at(0));
         absence.on_picture(1, &streaming(1_000), INTERVAL, at(1_000));
         let left = LinkSnapshot { goodbye: 1, ..LinkSnapshot::default() };
         check(&absence, &left, 1_100, Some("Clara left 0 s ago; calling again"));
@@ -264,8 +339,48 @@ mod tests {
     }
 
     #[test]
+    fn who_leaves_before_a_first_picture_has_left() {
+        let absence = Absence::new(&[peer("Clara", CLARA)], &listens(), false, at(0));
+        let left = LinkSnapshot { goodbye: 1, left: Some(at(10_000)), ..LinkSnapshot::default() };
+        check(&absence, &left, 13_000, Some("Clara left 3 s ago; waiting for a call"));
+        let back = LinkSnapshot { left: left.left, ..streaming(20_000) };
+        check(&absence, &back, 20_100, Some("Clara is there; waiting for the first picture"));
+    }
+
+    #[test]
+    fn in_a_call_by_name_it_says_who_is_looked_for_and_what_keeps_the_two_apart() {
+        let meets = {
+            let text = format!("[network]\nmode = \"meet\"\n[[peer]]\nname = \"clara\"\npublic_key = \"{CLARA}\"");
+            let file = common::config::parse_receiver(&text).unwrap();
+            common::config::resolve_receiver(&file).unwrap().shared.mode
+        };
+        let mut absence = Absence::new(&[peer("clara", CLARA)], &meets, true, at(0));
+        let nobody = LinkSnapshot::default();
+        check(&absence, &nobody, 13_000, Some("Looking for clara, 13 s; clara must run `sender call`, too"));
+        for (obstacle, wanted) in [
+            (Obstacle::NoNetwork, "Looking for clara, 13 s; this computer has no network"),
+            (Obstacle::LargePackets, "Looking for clara, 13 s; packets of 1200 bytes do not get through"),
+            (Obstacle::InAnotherCall, "clara is in a call with another machine; looking again"),
+        ] {
+            check(&absence, &LinkSnapshot { obstacle: Some(obstacle), ..nobody }, 13_000, Some(wanted));
+        }
+        for obstacle in [Obstacle::NotFound, Obstacle::OtherProgram] {
+            let said = absence.notice(&LinkSnapshot { obstacle: Some(obstacle), ..nobody }, at(13_000));
+            assert!(said.is_some_and(|said| said.starts_with("Looking for clara, 13 s; ")));
+        }
+        // Whoever turns this machine away is connected for a moment.
+        let turned_away =
+            LinkSnapshot { obstacle: Some(Obstacle::InAnotherCall), streaming: false, ..streaming(13_000) };
+        check(&absence, &turned_away, 13_010, Some("clara is in a call with another machine; looking again"));
+        absence.on_picture(1, &streaming(14_000), INTERVAL, at(14_000));
+        check(&absence, &nobody, 17_000, Some("clara has been missing for 3 s; looking again"));
+        let apart = LinkSnapshot { obstacle: Some(Obstacle::NoNetwork), ..nobody };
+        check(&absence, &apart, 17_000, Some("clara has been missing for 3 s; this computer has no network"));
+    }
+
+    #[test]
     fn a_slow_stream_is_given_its_time() {
-        let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), at(0));
+        let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), false, at(0));
         absence.on_picture(1, &streaming(1_000), Duration::from_secs(1), at(1_000));
         check(&absence, &streaming(1_000), 3_900, None);
         assert!(absence.notice(&streaming(1_000), at(4_000)).is_some());
@@ -274,7 +389,7 @@ mod tests {
     #[test]
     fn a_peer_without_a_name_is_the_other_side() {
         let nameless = peer(&CLARA[..8], CLARA);
-        let mut absence = Absence::new(std::slice::from_ref(&nameless), &listens(), at(0));
+        let mut absence = Absence::new(std::slice::from_ref(&nameless), &listens(), false, at(0));
         check(&absence, &LinkSnapshot::default(), 0, Some("Waiting for a call from the other side for 0 s"));
         absence.on_picture(1, &streaming(0), INTERVAL, at(0));
         check(
@@ -284,7 +399,7 @@ mod tests {
             Some("The other side has been missing for 1 s; waiting for a call"),
         );
         // Of several, only the key tells which.
-        let absence = Absence::new(&[nameless, peer("Robert", ROBERT)], &listens(), at(0));
+        let absence = Absence::new(&[nameless, peer("Robert", ROBERT)], &listens(), false, at(0));
         check(&absence, &LinkSnapshot::default(), 0, Some("Waiting for a call from 11qYAYKx or Robert for 0 s"));
     }
 }

@@ -11,7 +11,7 @@ use common::wire::control::SourceState;
 use common::wire::states::StatesReport;
 use kernels::{BackendInfo, Picture};
 use picture::params::StreamParams;
-use shell::link::PathInUse;
+use shell::link::{Obstacle, PathInUse};
 
 /// Age from which a waiting frame or picture is not shown: the process stood still, and newer ones are on their way.
 pub(crate) const STALE: Duration = Duration::from_secs(1);
@@ -151,15 +151,21 @@ pub struct LinkSnapshot {
     pub heard: Timestamp,
     /// Serial number of the last stream that has ended on purpose; 0: none has.
     pub goodbye: u64,
+    /// Time at which the other side has ended on purpose last, if it has.
+    pub left: Option<Timestamp>,
     /// The way that packets take.
     pub path: PathInUse,
+    /// What keeps the other side from being met, as far as is known.
+    pub obstacle: Option<Obstacle>,
 }
 
 /// The network thread's state for the main thread.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LinkView {
     /// Counters and clock.
     pub snapshot: LinkSnapshot,
     /// The stream's last frame, once the sender has said that it ends.
     pub last_frame: Option<FrameId>,
+    /// Names of machines that have called meanwhile and were turned away, until somebody takes them.
+    pub called: Vec<String>,
 }

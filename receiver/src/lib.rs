@@ -123,6 +123,7 @@ pub fn run_over(
     let is_file = |spec: &SinkSpec| spec.file().is_some();
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
+    let is_call = own.is_some();
     let window = WindowParts {
         backend: config.window,
         status_line: config.status_line,
@@ -189,7 +190,7 @@ pub fn run_over(
             waker.wake();
         }
     };
-    let absence = Absence::new(&shared.peers, &shared.mode, clock::now());
+    let absence = Absence::new(&shared.peers, &shared.mode, is_call, clock::now());
     let (link, shown) = (&view, &shown);
     let presenter = Presenter { pictures: &pictures, shown, link, end: &end, frames, records, absence, seen };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);

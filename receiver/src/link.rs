@@ -10,7 +10,7 @@ use common::units::{FrameId, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
 use shell::exit::Failure;
 use shell::limited;
-use shell::link::{Action, IDLE_SILENCE, Link, LinkState, PathInUse, streaming_silence};
+use shell::link::{Action, IDLE_SILENCE, Link, LinkState, Obstacle, PathInUse, streaming_silence};
 use shell::lock::lock;
 use shell::quoted::Quoted;
 use shell::record::{Recorded, Tap};
@@ -19,6 +19,9 @@ use shell::slot::Slot;
 
 use crate::handover::{Command, End, Job, LinkView, Opened};
 use crate::latency_limit::LatencyLimit;
+
+/// Names of callers that wait to be told at most.
+const CALLED_MAX: usize = 4;
 
 /// A receiving session between the network and the decode thread.
 pub struct ReceiverLink {
@@ -37,7 +40,9 @@ pub struct ReceiverLink {
     peer: Option<PublicKey>,
     heard: Timestamp,
     goodbye: u64,
+    left: Option<Timestamp>,
     path: PathInUse,
+    obstacle: Option<Obstacle>,
     recording: Option<Tap>,
     /// The stream that is recorded from its datagrams.
     recorded: Option<Arc<Recorded>>,
@@ -76,7 +81,9 @@ impl ReceiverLink {
             peer: None,
             heard: Timestamp::default(),
             goodbye: 0,
+            left: None,
             path: PathInUse::default(),
+            obstacle: None,
             recording,
             recorded: None,
             start: FrameId::default(),
@@ -89,9 +96,10 @@ impl ReceiverLink {
         self.latency_limit = Some(latency_limit);
     }
 
-    fn on_event(&mut self, event: ReceiverEvent) {
+    fn on_event(&mut self, event: ReceiverEvent, now: Timestamp) {
         if !matches!(event, ReceiverEvent::Start(_) | ReceiverEvent::Frame(_)) {
             self.goodbye = self.serial;
+            self.left = Some(now);
         }
         match event {
             ReceiverEvent::Start(params) => {
@@ -132,9 +140,9 @@ impl ReceiverLink {
         }
     }
 
-    fn take_events(&mut self) {
+    fn take_events(&mut self, now: Timestamp) {
         while let Some(event) = self.session.poll_event() {
-            self.on_event(event);
+            self.on_event(event, now);
         }
         while let Some(reason) = self.session.poll_reason() {
             tracing::debug!("{reason}");
@@ -151,6 +159,8 @@ impl ReceiverLink {
         if view.snapshot.source != self.session.source() {
             (view.snapshot.source, view.snapshot.source_told) = (self.session.source(), now);
             match view.snapshot.source {
+                // Without a stream nobody says anything of its camera.
+                SourceState::Gives if !view.snapshot.streaming => {}
                 SourceState::Gives => limited!(info, "the camera there gives pictures again"),
                 SourceState::Stalled => {
                     limited!(info, "camera stalled, says the sender: it is there and gives no pictures")
@@ -166,7 +176,9 @@ impl ReceiverLink {
         view.snapshot.peer = self.peer;
         view.snapshot.heard = self.heard;
         view.snapshot.goodbye = self.goodbye;
+        view.snapshot.left = self.left;
         view.snapshot.path = self.path;
+        view.snapshot.obstacle = self.obstacle;
     }
 }
 
@@ -199,7 +211,18 @@ impl Link for ReceiverLink {
         }
         self.session.on_datagram(bytes, now);
         // At once: many datagrams may come together, and each may bring a frame.
-        self.take_events();
+        self.take_events(now);
+    }
+
+    fn on_obstacle(&mut self, obstacle: Option<Obstacle>) {
+        self.obstacle = obstacle;
+    }
+
+    fn on_called(&mut self, peer: &Peer) {
+        let mut view = lock(&self.view);
+        if view.called.len() < CALLED_MAX {
+            view.called.push(peer.name.clone());
+        }
     }
 
     fn on_wake(&mut self, now: Timestamp) {
@@ -261,7 +284,7 @@ impl Link for ReceiverLink {
     }
 
     fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
-        self.take_events();
+        self.take_events(now);
         self.publish(now);
         let action = self.action.take();
         if action == Some(Action::End) {
@@ -283,6 +306,21 @@ mod tests {
 
     /// A public key.
     const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+
+    #[test]
+    fn what_keeps_the_other_side_away_and_who_called_meanwhile_reach_the_main_thread() {
+        let (_commands, queue) = channel();
+        let (slot, view, pulse) = (Slot::new(), Arc::<Mutex<LinkView>>::default(), Pulse::default());
+        let options = ReceiverOptions::default();
+        let mut link = ReceiverLink::new(options, true, true, slot, queue, Arc::clone(&view), pulse, None);
+        let peer = Peer { name: "tina".to_owned(), key: KEY.parse().unwrap() };
+        (0..100).for_each(|_| link.on_called(&peer));
+        link.on_obstacle(Some(Obstacle::NoNetwork));
+        link.poll_action(Timestamp::default());
+        let seen = lock(&view);
+        assert_eq!((seen.snapshot.obstacle, seen.called.len()), (Some(Obstacle::NoNetwork), CALLED_MAX));
+        assert_eq!(seen.called[0], "tina");
+    }
 
     #[test]
     fn a_receiver_that_dials_notices_a_stalled_stream_within_frames() {

@@ -144,7 +144,10 @@ pub fn run<E: FnMut(End)>(
     let shown = until_closed(&mut presenter, &mut show, &mut sinks, stats, watchdog);
     // A recording may take a while to end.
     watchdog.stopping();
-    let LinkView { snapshot, last_frame } = *lock(presenter.link);
+    let (snapshot, last_frame) = {
+        let LinkView { snapshot, last_frame, .. } = &*lock(presenter.link);
+        (*snapshot, *last_frame)
+    };
     let is_whole = matches!(shown, Ok(false));
     let finished = sinks.each(|sink| sink.finish(last_frame.filter(|_| is_whole)));
     let report = show.report(&snapshot, clock::now(), true);
@@ -202,7 +205,14 @@ fn until_closed<E: FnMut(End)>(
         }
         let now = clock::now();
         watchdog.alive(now);
-        let snapshot = lock(presenter.link).snapshot;
+        let (snapshot, called) = {
+            let mut view = lock(presenter.link);
+            (view.snapshot, std::mem::take(&mut view.called))
+        };
+        for name in called {
+            let said = format!("{name} has called and was told that you are in a call");
+            sinks.open.iter_mut().for_each(|sink| sink.say(&said));
+        }
         show.say(show.absence.notice(&snapshot, now), sinks);
         if now >= next_report {
             next_report = next_report + REPORT_INTERVAL;

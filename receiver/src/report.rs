@@ -14,11 +14,44 @@ use crate::handover::{LinkSnapshot, Passed, Stream};
 const HELD_MIN: Duration = Duration::from_millis(20);
 /// A line that damages more of a hundred pictures is poor.
 const DAMAGED_FAIR: f64 = 5.0;
+/// Time in a second for which a program must have stood still to be the cause of damage.
+const STALLED_MIN: Duration = Duration::from_millis(20);
+
+/// Whoever is to blame for damaged pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Culprit {
+    /// Datagrams were lost, or came too late.
+    Line,
+    /// The computer there has not finished them.
+    There,
+    /// This computer has not read them in time.
+    Here,
+}
+
+impl Culprit {
+    /// Of the damage between two counts: a computer that stood still, or, where nothing was lost and nothing came late, the one
+    /// that has not sent all of them.
+    fn between(then: &ReceiverCounters, now: &ReceiverCounters) -> Self {
+        let stood = |now: Duration, then: Duration| now.saturating_sub(then) >= STALLED_MIN;
+        if stood(now.stalled, then.stalled) {
+            Self::Here
+        } else if stood(now.sender_stalled, then.sender_stalled) {
+            Self::There
+        } else if now.datagrams_missing > then.datagrams_missing
+            || now.datagrams_late > then.datagrams_late
+            || now.fec_recovered > then.fec_recovered
+        {
+            Self::Line
+        } else {
+            Self::There
+        }
+    }
+}
 
 /// Figures of the stream that a window can show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// One line in plain words.
+    /// One line in plain words, or several.
     pub line: String,
     /// Figures, for who wants to know.
     pub details: Vec<String>,
@@ -252,18 +285,19 @@ impl Presentation {
         let broken =
             (counters.frames_partial + counters.frames_lost).saturating_sub(then.frames_partial + then.frames_lost);
         let damaged = 100.0 * broken as f64 / (whole + broken).max(1) as f64;
+        let culprit = Culprit::between(&then, &counters);
         let means = self.recent.way.means_ms();
         let behind = means.map(|parts| parts.iter().sum::<f64>());
         let line = match behind {
             Some(ms) => {
                 let error = suspect_ms(link).map(|error| format!(" (\u{b1}{error:.0} ms)")).unwrap_or_default();
-                format!(" {ms:.0} ms behind{error}, {}", self.line_in_words(damaged))
+                format!(" {ms:.0} ms behind{error}, {}", self.line_in_words(damaged, culprit))
             }
-            None => format!(", its delay not known yet, {}", self.line_in_words(damaged)),
+            None => format!(", its delay not known yet, {}", self.line_in_words(damaged, culprit)),
         };
         let line = if self.is_too_slow(means) {
             let rate = 1.0 / self.interval.as_secs_f64();
-            format!("This computer is too slow to show {rate:.0} pictures a second; picture{line}")
+            format!("This computer is too slow to show {rate:.0} pictures a second\nPicture{line}")
         } else {
             format!("Picture{line}")
         };
@@ -311,18 +345,19 @@ impl Presentation {
         !self.interval.is_zero() && decoder > self.interval.as_secs_f64() * 1e3
     }
 
-    fn line_in_words(&self, damaged: f64) -> String {
+    fn line_in_words(&self, damaged: f64, culprit: Culprit) -> String {
         let Held { line, here, there } = self.recent.held;
         let causes = [(there, "the computer there"), (here, "this computer"), (line, "the line")];
         let (held, by) = causes.into_iter().max_by_key(|cause| cause.0).unwrap_or_default();
         let held = if held < HELD_MIN { String::new() } else { format!(", held up {} ms by {by}", held.as_millis()) };
-        let line = match damaged {
-            0.0 if held.is_empty() => return "line good".to_owned(),
-            0.0 => return held.trim_start_matches(", ").to_owned(),
-            ..=DAMAGED_FAIR => "fair",
-            _ => "poor",
-        };
-        format!("line {line}: {damaged:.0} % of pictures damaged{held}")
+        match (damaged, culprit) {
+            (0.0, _) if held.is_empty() => "line good".to_owned(),
+            (0.0, _) => held.trim_start_matches(", ").to_owned(),
+            (..=DAMAGED_FAIR, Culprit::Line) => format!("line fair: {damaged:.0} % of pictures damaged{held}"),
+            (_, Culprit::Line) => format!("line poor: {damaged:.0} % of pictures damaged{held}"),
+            (_, Culprit::There) => format!("the computer there is too busy: {damaged:.0} % of pictures not finished"),
+            (_, Culprit::Here) => format!("this computer is too busy: {damaged:.0} % of pictures damaged"),
+        }
     }
 }
 
@@ -429,7 +464,7 @@ mod tests {
         };
         assert_eq!(told(39), "Picture 39 ms behind, line good");
         let slow = "This computer is too slow to show 25 pictures a second";
-        assert_eq!(told(41), format!("{slow}; picture 41 ms behind, line good"));
+        assert_eq!(told(41), format!("{slow}\nPicture 41 ms behind, line good"));
     }
 
     const PASSED: Passed = Passed {
@@ -535,11 +570,45 @@ mod tests {
     }
 
     #[test]
+    fn damage_is_blamed_on_whoever_has_done_it() {
+        let ms = Duration::from_millis;
+        let said = |change: fn(&mut ReceiverCounters)| {
+            let mut presentation = Presentation::default();
+            let mut counters =
+                ReceiverCounters { stalled: ms(500), sender_stalled: ms(700), ..ReceiverCounters::default() };
+            let mut line = |counters| {
+                let link = LinkSnapshot { counters, streaming: true, ..LinkSnapshot::default() };
+                presentation.status(&link, None, at(1_000_000)).line
+            };
+            let _ = line(counters);
+            (counters.frames_complete, counters.frames_partial) = (22, 3);
+            change(&mut counters);
+            let line = line(counters);
+            line.rsplit_once("yet, ").map(|(_, words)| words.to_owned()).unwrap_or(line)
+        };
+        let not_finished = "the computer there is too busy: 12 % of pictures not finished";
+        // Nothing was lost, mended or late.
+        assert_eq!(said(|_| {}), not_finished);
+        assert_eq!(said(|it| (it.sender_stalled, it.datagrams_late) = (Duration::from_millis(900), 16)), not_finished);
+        let here = "this computer is too busy: 12 % of pictures damaged";
+        assert_eq!(said(|it| (it.stalled, it.datagrams_missing) = (Duration::from_millis(650), 9)), here);
+        let poor = "line poor: 12 % of pictures damaged";
+        assert_eq!(said(|it| it.datagrams_missing = 9), poor);
+        assert_eq!(said(|it| it.datagrams_late = 2), poor);
+        // A moment is no reason.
+        assert_eq!(said(|it| (it.stalled, it.datagrams_missing) = (Duration::from_millis(505), 9)), poor);
+    }
+
+    #[test]
     fn the_status_covers_the_time_since_the_last_one() {
         let mut presentation = Presentation::default();
         let mut words = |complete, lost, ms: u64| {
-            let counters =
-                ReceiverCounters { frames_complete: complete, frames_lost: lost, ..ReceiverCounters::default() };
+            let counters = ReceiverCounters {
+                frames_complete: complete,
+                frames_lost: lost,
+                datagrams_missing: lost,
+                ..ReceiverCounters::default()
+            };
             let link = LinkSnapshot { counters, streaming: true, ..LinkSnapshot::default() };
             let line = presentation.status(&link, None, at(1_000 * ms)).line;
             line.rsplit_once("yet, ").map(|(_, words)| words.to_owned())

@@ -531,6 +531,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_own_window_says_what_is_wrong_with_the_own_camera() {
+        let mut encode = predicting();
+        let mut said = None;
+        let mut now = |encode: &Encode, has_given: bool| {
+            encode.tell_own(has_given, &mut said);
+            encode.own.camera_said()
+        };
+        assert_eq!(now(&encode, false), None, "it may take a moment to start");
+        encode.info.is_there = false;
+        // Nobody need watch.
+        assert_eq!(now(&encode, false).as_deref(), Some(MISSING));
+        assert_eq!(now(&encode, true), None);
+        encode.gate.source_stands.store(true, Ordering::Relaxed);
+        assert_eq!(now(&encode, true).as_deref(), Some(STALLED));
+        encode.gate.source_lost.store(true, Ordering::Relaxed);
+        assert_eq!(now(&encode, true).as_deref(), Some(LOST));
+        encode.gate.source_stands.store(false, Ordering::Relaxed);
+        assert_eq!(now(&encode, true), None);
+    }
+
     /// Returns what codes three pictures that are there already, as on a computer that is too slow.
     fn behind(handover_max: Duration) -> Encode {
         let encode = Encode { pictures: Slot::with_depth(3), handover_max, ..predicting() };

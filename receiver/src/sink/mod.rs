@@ -95,6 +95,9 @@ pub trait Sink {
     /// Sets the sentence to show while no picture comes; none: pictures come. Called whenever that changes.
     fn notice(&mut self, _notice: Option<&str>) {}
 
+    /// Says something for a moment.
+    fn say(&mut self, _text: &str) {}
+
     /// Called every few milliseconds between pictures: the place to handle keys.
     fn poll(&mut self) -> Result<Wish, SinkError> {
         Ok(Wish::Continue)

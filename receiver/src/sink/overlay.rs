@@ -10,6 +10,8 @@ use crate::report::Status;
 
 /// Time for which a message stays.
 const MESSAGE: Duration = Duration::from_secs(3);
+/// The lines at the bottom take at most so large a part of the height, or have the smallest letters.
+const STRIP_SHARE: usize = 5;
 /// The keys, as `H` lists them.
 pub(super) const KEYS: [&str; 9] = [
     "H    this list",
@@ -42,6 +44,8 @@ pub(super) struct Overlay {
     /// Sentence to show while no picture comes.
     notice: Option<String>,
     message: Option<(String, Timestamp)>,
+    /// What this machine lacks, as long as it does.
+    alert: Option<String>,
     /// The last way that packets have come.
     path: Option<&'static str>,
 }
@@ -82,6 +86,13 @@ impl Overlay {
         is_new
     }
 
+    /// Says `alert` until it is taken back; true if that is new.
+    pub(super) fn set_alert(&mut self, alert: Option<String>) -> bool {
+        let is_new = self.alert != alert;
+        self.alert = alert;
+        is_new
+    }
+
     /// Says `text` for a moment.
     pub(super) fn say(&mut self, text: impl Into<String>, now: Timestamp) {
         self.message = Some((text.into(), now + MESSAGE));
@@ -92,13 +103,33 @@ impl Overlay {
         self.message.take_if(|(_, until)| *until <= now).is_some()
     }
 
-    /// Returns the rows of a canvas of `height` rows on which something may be shown.
-    pub(super) fn rows(&self, height: usize) -> Range<usize> {
+    /// Returns the rows of a canvas of that size on which something may be shown.
+    pub(super) fn rows(&self, size: (usize, usize)) -> Range<usize> {
         if self.notice.is_some() || self.keys_shown || self.details_shown {
-            return 0..height;
+            return 0..size.1;
         }
-        let is_strip_shown = self.message.is_some() || (self.line_shown && !self.status.line.is_empty());
-        if is_strip_shown { bottom(height)..height } else { height..height }
+        let (lines, letters) = self.strip(size);
+        top(lines.len(), letters, size.1)..size.1
+    }
+
+    /// Returns the lines at the bottom of a canvas of that size, and their letters: they always fit.
+    fn strip(&self, (width, height): (usize, usize)) -> (Vec<String>, Letters) {
+        let said = match (&self.message, &self.notice) {
+            (Some((message, _)), _) => message.as_str(),
+            // The figures of a stream that stands still are no news.
+            (None, Some(_)) => "H lists the keys",
+            (None, None) if self.line_shown => &self.status.line,
+            (None, None) => "",
+        };
+        let said = self.alert.iter().flat_map(|alert| alert.lines()).chain(said.lines());
+        let in_lines = |letters: Letters| said.clone().flat_map(|line| letters.wrap(line, width)).collect::<Vec<_>>();
+        let letters = Letters::for_height(height);
+        let lines = in_lines(letters);
+        if lines.len() * letters.line() <= height / STRIP_SHARE {
+            return (lines, letters);
+        }
+        let small = Letters::for_height(0);
+        (in_lines(small), small)
     }
 
     /// Draws everything that is shown.
@@ -123,16 +154,8 @@ impl Overlay {
         if let Some(notice) = &self.notice {
             write_notice(canvas, notice);
         }
-        let bottom = bottom(height);
-        match (&self.message, &self.notice) {
-            (Some((message, _)), _) => canvas.write(std::slice::from_ref(message), letters, bottom, false),
-            // The figures of a stream that stands still are no news.
-            (None, Some(_)) => canvas.write(&["H lists the keys".to_owned()], letters, bottom, false),
-            (None, None) if self.line_shown && !self.status.line.is_empty() => {
-                canvas.write(std::slice::from_ref(&self.status.line), letters, bottom, false);
-            }
-            (None, None) => {}
-        }
+        let (lines, letters) = self.strip((width, height));
+        canvas.write(&lines, letters, top(lines.len(), letters, height), false);
     }
 }
 
@@ -150,10 +173,10 @@ fn write_notice(canvas: &mut Canvas<'_>, notice: &str) {
     canvas.write(&lines, letters, top, true);
 }
 
-/// The first row of the line at the bottom.
-fn bottom(height: usize) -> usize {
-    let line = Letters::for_height(height).line();
-    height.saturating_sub(line + line / 2)
+/// Returns the first row of `lines` lines at the bottom.
+fn top(lines: usize, letters: Letters, height: usize) -> usize {
+    let margin = if lines == 0 { 0 } else { letters.line() / 2 };
+    height.saturating_sub(lines * letters.line() + margin)
 }
 
 #[cfg(test)]
@@ -230,11 +253,38 @@ mod tests {
         let at = Timestamp::from_us(5_000_000);
         overlay.say("Press Esc again to end", at);
         assert!(white(&drawn(&overlay)[WIDTH * 330..]) > 100);
-        let free = overlay.rows(HEIGHT).start;
+        let free = overlay.rows((WIDTH, HEIGHT)).start;
         assert!(free > 300 && drawn(&overlay)[..WIDTH * free].iter().all(|&pixel| pixel == GREY));
         assert!(!overlay.expire(at + Duration::from_secs(2)));
         assert!(overlay.expire(at + MESSAGE));
         assert_eq!(white(&drawn(&overlay)), 0);
+    }
+
+    #[test]
+    fn lines_at_the_bottom_fit_whatever_they_say() {
+        let mut overlay = Overlay::new(true);
+        let line = "This computer is too slow: it sends 15 of 30 pictures a second\nPicture 172 ms behind, held up 151 ms by \
+                    this computer, line poor: 12 % of pictures damaged";
+        overlay.set_status(&Status { line: line.to_owned(), ..Status::default() }, START);
+        overlay.set_alert(Some("Your camera is missing: this computer looks for it".to_owned()));
+        let all = format!("Your camera is missing: this computer looks for it {}", line.replace('\n', " "));
+        for size in [(640, 360), (1280, 720), (1920, 1080), (854, 480), (320, 180)] {
+            let (lines, letters) = overlay.strip(size);
+            assert_eq!(lines.join(" "), all, "{size:?}");
+            assert!(lines.iter().all(|line| letters.wrap(line, size.0).len() == 1), "{size:?}: {lines:?}");
+            let rows = overlay.rows(size);
+            assert_eq!(rows.end, size.1);
+            assert!(rows.len() >= lines.len() * letters.line(), "{size:?}: {lines:?} in {rows:?}");
+            assert!(size.0 < 640 || rows.start > size.1 / 2, "{size:?}: {rows:?}");
+        }
+        // What this machine lacks is said while nobody is there, too.
+        overlay.set_notice(Some("Looking for clara, 13 s"));
+        overlay.line_shown = false;
+        let lines = overlay.strip((1280, 720)).0;
+        assert_eq!(lines, ["Your camera is missing: this computer looks for it", "H lists the keys"]);
+        overlay.set_notice(None);
+        overlay.set_alert(None);
+        assert_eq!(overlay.rows((1280, 720)), 720..720);
     }
 
     #[test]

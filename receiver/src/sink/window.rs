@@ -11,13 +11,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use common::config::WindowBackend;
-use common::units::{FrameId, Timestamp};
+use common::units::{Bitrate, FrameId, Timestamp};
 use kernels::{Converter, Picture};
 use picture::effects::Effects;
 use picture::params::StreamParams;
 use shell::clock;
 
-use self::composition::{Composition, fit};
+use self::composition::{Composition, comfortable};
 use self::pane::{Key, Pane};
 use self::with_minifb::MinifbPane;
 use self::with_winit::WinitPane;
@@ -114,7 +114,14 @@ impl Window {
                 Key::Save => {
                     snapshot::save(self.composition.pixels(), self.composition.size.0, self.saved.0.clone());
                 }
-                Key::Own => own.iter_mut().for_each(SelfView::toggle),
+                Key::Own => {
+                    if let Some(own) = own {
+                        own.toggle();
+                        if let Some(said) = own.side.camera_said() {
+                            overlay.say(said, now);
+                        }
+                    }
+                }
                 Key::Effects => {
                     if let Some(own) = &own {
                         overlay.say(effects_said(own.side.switch_effects()), now);
@@ -128,8 +135,9 @@ impl Window {
                 Key::Wait => overlay.say(waits_said(self.latency_limit.step()), now),
                 Key::Faster | Key::Slower => {
                     if let Some(own) = &own {
-                        let rate = own.side.step_rate(key == Key::Faster).as_bps() as f64 / 1e6;
-                        overlay.say(format!("Sending {rate:.1} Mbit/s at most"), now);
+                        let before = own.side.rate();
+                        let rate = own.side.step_rate(key == Key::Faster);
+                        overlay.say(rate_said(rate, rate == before), now);
                     }
                 }
                 Key::Escape if self.escape.press(now) => self.ends = true,
@@ -151,7 +159,7 @@ impl Sink for Window {
         let size = (params.size.width(), params.size.height());
         if self.composition.size != size || self.converter.is_none() {
             if !self.fullscreen {
-                self.pane.resize(fit(size, self.pane.screen()))?;
+                self.pane.resize(comfortable(size, self.pane.screen()))?;
             }
             self.composition.clear(size);
             self.is_stale = true;
@@ -173,13 +181,20 @@ impl Sink for Window {
     fn status(&mut self, status: &Status) {
         let Composition { overlay, own, .. } = &mut self.composition;
         let said = own.as_ref().and_then(|own| own.side.said());
+        let alert = own.as_ref().and_then(|own| own.side.camera_said());
+        self.is_stale |= overlay.set_alert(alert);
         match said {
             Some(said) => {
-                let line = format!("{said}; {}", status.line);
+                let line = format!("{said}\n{}", status.line);
                 overlay.set_status(&Status { line, ..status.clone() }, clock::now());
             }
             None => overlay.set_status(status, clock::now()),
         }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.composition.overlay.say(text, clock::now());
+        self.is_stale = true;
     }
 
     fn notice(&mut self, notice: Option<&str>) {
@@ -234,6 +249,15 @@ fn above_said(is_above: Option<bool>) -> &'static str {
     }
 }
 
+/// Returns the sentence about the highest rate to send at, which may be at its end already.
+fn rate_said(rate: Bitrate, is_end: bool) -> String {
+    let rate = rate.as_bps() as f64 / 1e6;
+    match is_end {
+        true => format!("{rate:.1} Mbit/s: this call goes no further (rate_max in [network] sets the highest)"),
+        false => format!("Sending {rate:.1} Mbit/s at most"),
+    }
+}
+
 /// Returns the sentence about the wait for missing parts; none: the usual one.
 fn waits_said(limit: Option<Duration>) -> String {
     match limit {
@@ -247,5 +271,25 @@ fn effects_said(effects: Option<Effects>) -> String {
     match effects {
         None => "No effects are set: sender set effects.still_noise=3, for example".to_owned(),
         Some(effects) => format!("Effects on your picture: {effects}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_rates_is_told_as_such() {
+        let [four, eight] = [4_000_000, 8_000_000].map(Bitrate::from_bps);
+        let own = crate::own::OwnSide::new(four, eight, Effects::default());
+        let mut said = Vec::new();
+        for _ in 0..6 {
+            let before = own.rate();
+            let rate = own.step_rate(true);
+            said.push(rate_said(rate, rate == before));
+        }
+        assert_eq!((said[0].as_str(), said[3].as_str()), ("Sending 5.0 Mbit/s at most", "Sending 8.0 Mbit/s at most"));
+        assert_eq!(said[4], "8.0 Mbit/s: this call goes no further (rate_max in [network] sets the highest)");
+        assert_eq!(said[5], said[4]);
     }
 }

@@ -36,7 +36,7 @@ impl fmt::Display for Obstacle {
             Self::InAnotherCall => "the other side is in a call with another machine",
             Self::OtherProgram => "another program or version runs there: start `sender call` on both sides",
             Self::LargePackets => "packets of 1200 bytes do not get through",
-            Self::NotFound => "if it runs there, too, the address of one may have changed: introduce the two anew with `invite` and `join`",
+            Self::NotFound => "if Duet runs there, too, the address of one may have changed: introduce the two anew with `invite` and `join`",
         })
     }
 }

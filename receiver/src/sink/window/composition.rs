@@ -9,6 +9,9 @@ use crate::sink::overlay::Overlay;
 use crate::sink::self_view::SelfView;
 use crate::sink::text::Canvas;
 
+/// Width of a window at least, pixels.
+const WIDTH_MIN: usize = 640;
+
 /// A picture and what is drawn on it, for a frame of any size. A window back end asks for the picture's rows in the parts
 /// and the order that suit it, and for the texts at the end.
 pub(super) struct Composition {
@@ -85,7 +88,7 @@ impl Composition {
         self.frame = frame;
         self.corner = ((frame.0 - inner.0.min(frame.0)) / 2, (frame.1 - inner.1.min(frame.1)) / 2);
         let own = self.own.as_ref().map_or(frame.1, |own| own.top(frame));
-        own.min(self.overlay.rows(frame.1).start)
+        own.min(self.overlay.rows(frame).start)
     }
 
     /// Makes the rows of the frame from `first` on, as many as `rows` holds: the picture and bars.
@@ -131,6 +134,12 @@ pub(super) fn parts(height: usize, written: usize, rows: usize) -> impl Iterator
 pub(super) fn fit(size: (usize, usize), screen: (usize, usize)) -> (usize, usize) {
     let larger = size.0 > screen.0 || size.1 > screen.1;
     if larger { enlarged(size, screen) } else { size }
+}
+
+/// Returns the size of a window for pictures of `size`: theirs, but wide enough to be seen and read, and not larger than the screen.
+pub(super) fn comfortable(size: (usize, usize), screen: (usize, usize)) -> (usize, usize) {
+    let (width, height) = size;
+    fit(if width < WIDTH_MIN { (WIDTH_MIN, height * WIDTH_MIN / width.max(1)) } else { size }, screen)
 }
 
 /// Returns the largest size of the shape of `size` that is not larger than `room`.
@@ -213,6 +222,15 @@ mod tests {
         assert_eq!(fit((640, 360), (1920, 1080)), (640, 360));
         assert_eq!(fit((3840, 2160), (1920, 1200)), (1920, 1080));
         assert_eq!(fit((16384, 1), (1000, 1000)), (1000, 1));
+    }
+
+    #[test]
+    fn small_pictures_have_windows_in_which_they_are_seen() {
+        assert_eq!(comfortable((320, 240), (1920, 1080)), (640, 480));
+        assert_eq!(comfortable((160, 90), (1920, 1080)), (640, 360));
+        assert_eq!(comfortable((1280, 720), (1920, 1080)), (1280, 720));
+        assert_eq!(comfortable((320, 240), (600, 400)), (533, 400));
+        assert_eq!(comfortable((16, 16_384), (1000, 1000)), (1, 1000));
     }
 
     #[test]
