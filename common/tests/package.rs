@@ -1,0 +1,71 @@
+//! The files that `make install` and `make deb` put in place.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PROGRAMS: [&str; 4] = ["sender", "receiver", "wavelet", "latency-film"];
+
+/// Installs programs and pages that are empty; returns where.
+fn installed() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("package-{}", std::process::id()));
+    let [programs, manual, root] = ["bin", "manual", "root"].map(|name| folder.join(name));
+    fs::create_dir_all(&programs).unwrap();
+    fs::create_dir_all(&manual).unwrap();
+    for name in PROGRAMS {
+        fs::write(programs.join(name), "").unwrap();
+        fs::set_permissions(programs.join(name), Permissions::from_mode(0o755)).unwrap();
+        for page in [format!("{name}.1"), format!("{name}.bash"), format!("_{name}"), format!("{name}.fish")] {
+            fs::write(manual.join(page), "").unwrap();
+        }
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/package/install");
+    let mut install = Command::new(script);
+    let output = install.args([programs, manual]).env("DESTDIR", &root).env("PREFIX", "/usr").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    root
+}
+
+/// Returns all files with this ending below `folder`.
+fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path, ending));
+        } else if path.extension().is_some_and(|it| it == ending) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn the_pages_begin_with_the_first_call_and_link_to_what_is_there() {
+    let root = installed();
+    let pages = root.join("usr/share/doc/duet");
+    let first = fs::read_to_string(pages.join("README.md")).unwrap();
+    for told in ["sender invite clara", "sender join", "sender call clara"] {
+        assert!(first.contains(told), "the first page does not tell `{told}`");
+    }
+    // `doctor` names it.
+    assert!(pages.join("docker/meet/README.md").exists());
+    let mut wrong = Vec::new();
+    for page in files(&pages, "md") {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap();
+            let is_elsewhere = file.is_empty() || file.contains("://") || link.contains(char::is_whitespace);
+            if !is_elsewhere && !page.parent().unwrap().join(file).exists() {
+                wrong.push(format!("{} links to {file}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "which is not in the package:\n{}", wrong.join("\n"));
+    for file in ["bin/sender", "share/man/man1/sender.1.gz", "share/applications/duet.desktop"] {
+        assert!(root.join("usr").join(file).exists(), "{file} is missing");
+    }
+    fs::remove_dir_all(root.parent().unwrap()).unwrap();
+}
