@@ -21,10 +21,7 @@ MANUAL = $(TARGET)/manual
 build: ## build the programs, their manual pages and completions (BUILD=release)
 	@.ci/setup demo
 	cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-film -p duet-wavelet --bins
-	@mkdir -p $(MANUAL)
-	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender --example manual -- $(MANUAL)
-	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p duet-film --example film_manual -- $(MANUAL)
-	cargo run --locked $(if $(filter release,$(BUILD)),--release) -p duet-wavelet --example wavelet_manual -- $(MANUAL)
+	for program in sender receiver latency-film wavelet; do $(TARGET)/$(BUILD)/$$program --write-manual $(MANUAL) || exit; done
 
 .PHONY: install
 install: ## install what `make build` has made, with units, configuration and desktop entry (PREFIX=/usr/local, DESTDIR=)

@@ -225,6 +225,14 @@ fn make_targets_are_listed_and_their_scripts_exist() {
     }
 }
 
+/// A second cargo command would unite other features and so compile most crates again.
+#[test]
+fn a_build_asks_cargo_once() {
+    let makefile = read("Makefile");
+    let recipe = makefile.split("\nbuild: ").nth(1).unwrap().split("\n.PHONY").next().unwrap();
+    assert_eq!(recipe.lines().filter(|line| line.trim_start().starts_with("cargo ")).count(), 1, "{recipe}");
+}
+
 #[test]
 fn pages_that_are_read_in_one_go_are_short() {
     for (path, most) in [("README.md", 100), ("CONTRIBUTING.md", 80), ("kernels/PERFORMANCE.md", 150)] {
@@ -302,7 +310,8 @@ fn documentation_says_what_an_item_is_or_does() {
 }
 
 /// Packages, the nested ones first.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
+    "common/manual",
     "common/picture",
     "common/shell",
     "common",

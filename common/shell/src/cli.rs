@@ -10,6 +10,7 @@ use crate::exit::Failure;
 use crate::handed;
 use crate::identity::Identity;
 use crate::quoted::Quoted;
+use crate::usage;
 use crate::zones;
 
 /// Flags of both daemons; they win over the file.
@@ -125,16 +126,19 @@ impl Command {
     }
 }
 
-/// Reads the command line. Help and version are printed to standard output and end the process with 0; a mistake
-/// is a one-sentence failure with the nearest valid flag.
+/// Reads the command line. Help and version are printed to standard output, manual pages written to their folder, and the
+/// process ends with 0; a mistake is a one-sentence failure with the nearest valid flag.
 pub fn parse<P: Parser>() -> Result<P, Failure> {
-    P::try_parse_from(handed::arguments()?).map_err(|error| match error.kind() {
+    if let Some(folder) = manual::asked() {
+        manual::write(P::command(), &folder).map_err(Failure::usage)?;
+        std::process::exit(0);
+    }
+    let arguments = handed::arguments()?;
+    P::try_parse_from(&arguments).map_err(|error| match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
         _ => {
-            let text = error.render().to_string();
-            let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
-            let lines: Vec<_> = lines.filter(|line| !line.is_empty() && !line.starts_with("For more")).collect();
-            Failure::usage(lines.join("; ").trim_start_matches("error: "))
+            let arguments: Vec<_> = arguments.iter().skip(1).map(|it| it.to_string_lossy().into_owned()).collect();
+            Failure::usage(usage::sentence(&error, &arguments))
         }
     })
 }
@@ -231,7 +235,10 @@ pub fn call(
     };
     let names = || peers.iter().filter_map(|peer| peer.name.as_deref()).collect::<Vec<_>>().join(", ");
     let peer = match (name, peers.as_slice()) {
-        (_, []) => return Err(Failure::usage(NOBODY_KNOWN)),
+        (_, []) => {
+            let message = format!("there is nobody to call yet: {INTRODUCE}; then `sender call` does");
+            return Err(Failure::usage(message));
+        }
         (None, [peer]) => peer,
         (None, _) => return Err(Failure::usage(format!("say whom to call, such as `call NAME`: {}", names()))),
         (Some(name), _) => peers.iter().find(|peer| is_named(peer, name)).ok_or_else(|| {
@@ -249,8 +256,8 @@ pub fn call(
     Ok(())
 }
 
-const NOBODY_KNOWN: &str = "there is nobody to call yet: `sender invite NAME` prints a ticket for the other musician, who types \
-                            `sender join NAME` and pastes it; then `sender call` does";
+/// The way for two machines to get to know each other.
+pub const INTRODUCE: &str = "`sender invite NAME` prints a ticket for the other musician, who types `sender join NAME` and pastes it";
 
 /// Puts `value` in `target` if there is one.
 pub fn replace<T>(target: &mut Option<T>, value: Option<T>) {

@@ -27,6 +27,7 @@ pub mod signals;
 pub mod slot;
 pub mod stats;
 pub mod tls;
+mod usage;
 mod wait;
 mod zones;
 

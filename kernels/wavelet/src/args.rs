@@ -32,7 +32,7 @@ pub(crate) enum Command {
     },
     /// Transform a picture (the first of a Y4M) into an array of coefficients of shape (channels, N, N)
     Forward {
-        /// Picture: .png, .ppm, .pgm or .y4m
+        /// Picture: PNG, JPEG, PPM, PGM or Y4M
         input: PathBuf,
         /// Coefficients: .npy, float32 (int32 for cdf53, float64 with --precision f64); size and options go to
         /// OUT.npy.json beside it
@@ -53,11 +53,12 @@ pub(crate) enum Command {
         #[command(flatten)]
         compute: ComputeArgs,
     },
-    /// Code a picture or every picture of a Y4M
+    /// Code pictures or every picture of a Y4M
     Encode {
-        /// Picture or clip: .png, .ppm, .pgm or .y4m
-        input: PathBuf,
-        /// Coded clip: .duet
+        /// Pictures or clips: PNG, JPEG, PPM, PGM or Y4M, whatever their names; or folders of such files
+        #[arg(required = true, value_name = "INPUT")]
+        inputs: Vec<PathBuf>,
+        /// Coded clip: .duet; or, of several, a folder, where each gets the name of its picture
         output: PathBuf,
         #[command(flatten)]
         coding: CodingArgs,
@@ -88,9 +89,9 @@ pub(crate) enum Command {
     },
     /// Soften or sharpen pictures, take the camera's noise out, or even the light
     Effects {
-        /// Picture or clip: .png, .ppm, .pgm or .y4m
+        /// Picture or clip: PNG, JPEG, PPM, PGM or Y4M
         input: PathBuf,
-        /// Picture or clip likewise
+        /// Picture or clip: .png, .ppm, .pgm or .y4m
         output: PathBuf,
         #[command(flatten)]
         effects: EffectsArgs,
@@ -249,7 +250,8 @@ pub(crate) struct RateArgs {
     /// has blocks enough
     #[arg(long, value_name = "DB")]
     pub(crate) quality: Option<f64>,
-    /// Quantiser step in units of an 8-bit sample, rounded to eight steps per octave
+    /// Quantiser step in units of an 8-bit sample, rounded to eight steps per octave [default: 8, unless another size or quality is
+    /// asked for]
     #[arg(long, value_name = "X")]
     pub(crate) step: Option<f64>,
     /// Keep every bit
@@ -297,7 +299,7 @@ pub(crate) struct BenchArgs {
     /// Bits per pixel of `codec`
     #[arg(long, value_name = "X", default_value_t = 1.5)]
     pub(crate) bpp: f64,
-    /// Pictures to use instead of synthetic ones: .png, .ppm, .pgm or .y4m (its first frame)
+    /// Pictures to use instead of synthetic ones: PNG, JPEG, PPM, PGM or Y4M (its first frame)
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) picture: Vec<PathBuf>,
 }

@@ -8,7 +8,7 @@ use kernels::quality::QualityEncoder;
 use kernels::{BackendInfo, EncodeError, Encoder, OpenError, PictureRef, Target};
 use picture::container::{ContainerWriter, file_bytes, frame_overhead};
 use picture::frame::{Chroma, FrameSize};
-use picture::params::{Profile, StreamParams};
+use picture::params::{CodecParams, Profile, StreamParams};
 
 use crate::args::{CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, Reader, finish};
@@ -27,12 +27,7 @@ pub(crate) fn encode(
     if coding.profile == ProfileName::Pcwt {
         return pcwt::encode(input, output, coding, transform, compute);
     }
-    let rate = options::rate(coding)?;
-    let mut codec = options::codec_params(transform, rate, coding.weights)?;
-    let prediction = options::prediction(&coding.prediction, rate)?;
-    if let Some(settings) = prediction {
-        codec.profile = Profile::Predicted(settings.reference_age);
-    }
+    let (rate, codec, prediction) = asked(coding, transform)?;
     Kind::of(output, &[Kind::Duet])?;
     let mut reader = Reader::open(input)?;
     let info = reader.info();
@@ -74,6 +69,25 @@ pub(crate) fn encode(
     ensure!(pictures > 0, "{}: there is no picture in it", input.display());
     let (text, remarks, backend) = (finish(file, pictures, params.size, output)?, encoder.remarks(), encoder.backend());
     Ok(format!("{text}{remarks}, {}: {}\n", backend.kind, backend.device))
+}
+
+/// Checks the options, which are the same for every file.
+pub(crate) fn check(coding: &CodingArgs, transform: &TransformArgs) -> Result<()> {
+    match coding.profile {
+        ProfileName::Pcwt => options::qmin(coding).map(drop),
+        ProfileName::Quad => asked(coding, transform).map(drop),
+    }
+}
+
+/// Returns the rate, the code and the prediction that are asked for.
+fn asked(coding: &CodingArgs, transform: &TransformArgs) -> Result<(Rate, CodecParams, Option<PredictionSettings>)> {
+    let rate = options::rate(coding)?;
+    let mut codec = options::codec_params(transform, rate, coding.weights)?;
+    let prediction = options::prediction(&coding.prediction, rate)?;
+    if let Some(settings) = prediction {
+        codec.profile = Profile::Predicted(settings.reference_age);
+    }
+    Ok((rate, codec, prediction))
 }
 
 /// Codes to a size or step, or to a quality.

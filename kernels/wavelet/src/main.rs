@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
 use kernels::quality::QualityError;
@@ -12,6 +12,7 @@ use kernels::{CodecError, DecodeError, DeviceError, EncodeError, OpenError, Tran
 use progress::say;
 
 mod args;
+mod batch;
 mod bench;
 mod clip;
 mod decode;
@@ -36,6 +37,11 @@ const EXIT_USAGE: u8 = 2;
 const EXIT_DEVICE: u8 = 3;
 
 fn main() -> ExitCode {
+    if let Some(folder) = manual::asked() {
+        let written = manual::write(Cli::command(), &folder);
+        written.as_ref().err().map(say);
+        return if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_USAGE) };
+    }
     let Cli { command, no_tune } = Cli::parse();
     if !no_tune {
         kernels::tune::use_tuned_settings();
@@ -67,8 +73,8 @@ fn run(command: Command) -> Result<String> {
         Command::Inverse { input, output, transform, compute } => {
             square::inverse(&input, &output, &transform, &compute)
         }
-        Command::Encode { input, output, coding, transform, compute } => {
-            clip::encode(&input, &output, &coding, &transform, &compute)
+        Command::Encode { inputs, output, coding, transform, compute } => {
+            batch::encode(&inputs, &output, &coding, &transform, &compute)
         }
         Command::Decode { input, output, drop_levels, fill_pauses, compute } => {
             decode::decode(&input, &output, drop_levels, fill_pauses, &compute)

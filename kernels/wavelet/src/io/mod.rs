@@ -12,12 +12,14 @@ use picture::frame::{BitDepth, ColourSpace, FrameRate, FrameSize, PixelFormat, R
 
 use crate::progress::count;
 
+mod content;
 pub(crate) mod npy;
 mod pictures;
 pub(crate) mod rgb;
 mod still;
 mod y4m;
 
+pub(crate) use content::is_of_pictures;
 pub(crate) use pictures::{PICTURES, Reader, Writer};
 
 /// Properties that all pictures of a file share.

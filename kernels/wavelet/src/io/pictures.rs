@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::content::{self, Content};
 use super::{Kind, PictureInfo, still, y4m};
 use crate::progress::say;
 
-/// Kinds that hold pictures.
+/// Kinds that pictures are written as.
 pub(crate) const PICTURES: [Kind; 4] = [Kind::Png, Kind::Ppm, Kind::Pgm, Kind::Y4m];
 
 /// The pictures of a file, one after another.
@@ -19,9 +20,9 @@ pub(crate) enum Reader {
 impl Reader {
     /// Opens the picture or clip at `path`.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        match Kind::of(path, &PICTURES)? {
-            Kind::Y4m => Ok(Self::Y4m(y4m::Y4mInput::open(path)?)),
-            _ => still::read(path).map(Self::Still),
+        match content::of(path)? {
+            Content::Clip => y4m::Y4mInput::open(path).map(Self::Y4m),
+            Content::Still => still::read(path).map(Self::Still),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Single pictures: PNG, PPM, PGM.
+//! Single pictures: PNG, PPM, PGM, and to read also JPEG.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use image::codecs::png::PngEncoder;
 use image::codecs::pnm::{PnmDecoder, PnmEncoder, PnmSubtype, SampleEncoding};
+use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, Limits};
 use picture::frame::{BitDepth, FrameSize, PixelFormat};
 
@@ -25,7 +26,8 @@ pub(crate) struct Still {
     pub(crate) is_transparent: bool,
 }
 
-/// Reads the picture at `path` as grey or RGB, of 10 bits if it is a PPM or PGM of so many, else of 8; transparency is dropped.
+/// Reads the picture at `path` as grey or RGB, of 10 bits if it is a PPM or PGM of so many, else of 8; transparency is dropped. A
+/// photo is turned as its camera was held.
 pub(crate) fn read(path: &Path) -> Result<Still> {
     let name = path.display();
     let mut reader = ImageReader::open(path)
@@ -40,12 +42,16 @@ pub(crate) fn read(path: &Path) -> Result<Still> {
     {
         return Ok(still);
     }
-    let decoder = reader.into_decoder().with_context(cannot)?;
+    let mut decoder = reader.into_decoder().with_context(cannot)?;
+    let unusable = || format!("{name} cannot be used");
     let (width, height) = decoder.dimensions();
-    let size = FrameSize::new(width, height).with_context(|| format!("{name} cannot be used"))?;
+    FrameSize::new(width, height).with_context(unusable)?;
     let colour = decoder.color_type();
     let is_rounded = colour.bytes_per_pixel() > colour.channel_count();
-    let picture = DynamicImage::from_decoder(decoder).with_context(cannot)?;
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let mut picture = DynamicImage::from_decoder(decoder).with_context(cannot)?;
+    picture.apply_orientation(orientation);
+    let size = FrameSize::new(picture.width(), picture.height()).with_context(unusable)?;
     let is_transparent = colour.has_alpha() && picture.to_rgba16().pixels().any(|pixel| pixel[3] != u16::MAX);
     let (format, data) = match colour.has_color() {
         false => (PixelFormat::Grey8, picture.into_luma8().into_raw()),

@@ -62,8 +62,9 @@ fn unusable_pictures_are_named() {
         &["16385x1", "16384"],
     );
     encode_fails(&folder, "huge.pgm", b"P5\n4000000000 4000000000\n255\n", &[]);
-    encode_fails(&folder, "a.jpg", b"", &[".png", ".y4m"]);
-    encode_fails(&folder, "a", b"", &[".png"]);
+    encode_fails(&folder, "a.jpg", b"", &["PNG, JPEG, PPM, PGM and Y4M"]);
+    encode_fails(&folder, "a", b"", &["PNG, JPEG, PPM, PGM and Y4M"]);
+    encode_fails(&folder, "a.gif", b"GIF89a\x01\0\x01\0\0\0\0", &["PNG, JPEG, PPM, PGM and Y4M"]);
 }
 
 #[test]

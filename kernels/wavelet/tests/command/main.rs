@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod banks;
+mod batch;
 mod clips;
 mod damage;
 mod effects;

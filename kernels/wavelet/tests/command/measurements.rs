@@ -125,6 +125,33 @@ fn files_that_cannot_be_written_are_known_before_measuring() {
 }
 
 #[test]
+fn files_keep_what_they_hold_until_there_is_a_table() {
+    let folder = Folder::new("bench-kept");
+    let picture = folder.file("p.pgm", &crate::support::pgm(16, 16));
+    let files = ["b.csv", "b.md", "b.png"].map(|name| folder.file(name, b"results"));
+    let [csv, markdown, png] = &files;
+    let all = ["--csv", csv, "--markdown", markdown, "--plot", png];
+    let fails = |arguments: &[&str], words: &str| {
+        let output = wavelet(&[&["bench"], arguments].concat());
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), message.contains(words)), (Some(2), true), "{arguments:?}: {message}");
+        assert!(files.iter().all(|path| fs::read(path).unwrap() == b"results"), "{arguments:?} has changed a file");
+    };
+    let with_all = |arguments: &[&str], words: &str| fails(&[arguments, &all[..]].concat(), words);
+    with_all(&["codec", "--sizes", "64x64", "--picture", &picture], "cannot be used together");
+    with_all(&["codec", "--picture", "/nowhere/p.png"], "/nowhere/p.png");
+    with_all(&["codec", "--levels", "3"], "`dwt` and `schemes`");
+    with_all(&["codec", "--bpp", "0"], "--bpp 0");
+    for kind in ["dwt", "codec", "prediction", "effects", "lossless", "schemes"] {
+        with_all(&[kind, "--sizes", "big"], "big");
+    }
+    fails(&["dwt", "--csv", csv, "--plot", &folder.path("x.svg")], "--plot draws a PNG");
+    fails(&["dwt", "--csv", csv, "--markdown", csv], "b.csv is named twice");
+    fails(&["codec", "--picture", png, "--plot", png], "b.png is named twice");
+    assert!(!std::path::Path::new(&folder.path("x.svg")).exists());
+}
+
+#[test]
 fn wrong_sizes_are_refused() {
     for sizes in ["0x1", "16385x1", "big", "64x"] {
         let output = wavelet(&["bench", "dwt", "--sizes", sizes]);
