@@ -61,16 +61,26 @@ impl Bitrate {
     }
 }
 
+/// A number without a unit below which no picture has a rate, bits a second: a unit was forgotten.
+const WITHOUT_UNIT_MIN: f64 = 10_000.0;
+
 /// A text that is no bit rate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a bit rate: write a positive number with k, M or G, such as 800k or 20M (bits a second)")]
-pub struct InvalidBitrate(String);
+#[allow(missing_docs, reason = "the messages name the fields")]
+pub enum InvalidBitrate {
+    /// No positive number with or without a unit.
+    #[error("`{0}` is not a bit rate: write a positive number with k, M or G, such as 800k or 20M (bits a second)")]
+    NotANumber(String),
+    /// A number whose unit is missing, with the likely one.
+    #[error("`{text}` would be {text} bits a second: did you mean {text}{unit}?")]
+    WithoutUnit { text: String, unit: char },
+}
 
 impl FromStr for Bitrate {
     type Err = InvalidBitrate;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let invalid = || InvalidBitrate(text.to_owned());
+        let invalid = || InvalidBitrate::NotANumber(text.to_owned());
         let (number, factor) = match text.char_indices().next_back() {
             Some((at, 'k' | 'K')) => (&text[..at], 1e3),
             Some((at, 'M' | 'm')) => (&text[..at], 1e6),
@@ -80,6 +90,12 @@ impl FromStr for Bitrate {
         let bps = number.trim().parse::<f64>().map_err(|_| invalid())? * factor;
         if !(1.0..=1e12).contains(&bps) {
             return Err(invalid());
+        }
+        if number == text && bps < WITHOUT_UNIT_MIN {
+            return Err(InvalidBitrate::WithoutUnit {
+                text: text.trim().to_owned(),
+                unit: if bps < 1e3 { 'M' } else { 'k' },
+            });
         }
         Ok(Self(bps as u64))
     }
@@ -144,6 +160,16 @@ mod tests {
         for wrong in ["", "M", "-3M", "0", "NaN", "12Q", "infM"] {
             assert!(wrong.parse::<Bitrate>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_number_that_lacks_its_unit_is_asked_about() {
+        let said = |text: &str| text.parse::<Bitrate>().unwrap_err().to_string();
+        assert_eq!(said("10"), "`10` would be 10 bits a second: did you mean 10M?");
+        assert_eq!(said(" 2.5 "), "`2.5` would be 2.5 bits a second: did you mean 2.5M?");
+        assert_eq!(said("8000"), "`8000` would be 8000 bits a second: did you mean 8000k?");
+        assert_eq!("800000".parse(), Ok(Bitrate::from_bps(800_000)));
+        assert_eq!("1k".parse(), Ok(Bitrate::from_bps(1_000)));
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::sink::{self, SinkSpec, WindowParts};
 /// Rate of the stream whose decoding is measured.
 const RATE: Bitrate = Bitrate::from_bps(20_000_000);
 
+/// The line about decoding says nothing of a call.
+const CODES_TOO: &str = "a call codes as many pictures as well: `sender doctor` judges both together";
+
 /// Lists the devices that can decode, one a line or as a JSON array.
 pub fn print_devices(as_json: bool) {
     let found = kernels::devices();
@@ -42,13 +45,15 @@ fn speed(config: &ReceiverConfig) -> Option<Check> {
     let measured = speed::decoding(&config.shared, &params, RATE.bytes_per_frame(usual));
     let check = |rate| speed::check("decodes", size, rate, measured.clone());
     // The faster of both that fits.
-    Some(Some(check(fast)).filter(|check| check.status == Status::Ok).unwrap_or_else(|| check(usual)))
+    let check = Some(check(fast)).filter(|check| check.status == Status::Ok).unwrap_or_else(|| check(usual));
+    let advice = check.advice.or_else(|| Some(CODES_TOO.to_owned()));
+    Some(Check { advice, ..check })
 }
 
 /// Fails if a run would end at once whatever network and devices do.
 pub fn configured(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure> {
     if config.shared.peers.is_empty() {
-        return Err(Failure::usage(crate::NO_PEER));
+        return Err(Failure::usage(crate::no_peer()));
     }
     doctor::configured(&config.shared)?;
     files(config, sinks)

@@ -35,6 +35,7 @@ use common::config::{LinkMode, ReceiverConfig, SharedConfig};
 use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
 use common::units::Bitrate;
+use shell::cli::INTRODUCE;
 use shell::exit::Failure;
 use shell::link::{HangUp, LinkOptions, LiveRate, NOBODY, Waker};
 use shell::record::Recording;
@@ -55,8 +56,13 @@ use crate::picture_log::PictureLog;
 use crate::present::{Presenter, SeenHook, Sinks};
 use crate::sink::{SinkError, SinkSpec, WindowParts};
 
-const NO_PEER: &str = "no peer is allowed to send: give the sender's key with --peer KEY (`sender identity` prints it) \
-                       or as public_key in a [[peer]] section";
+/// Returns the sentence of a receiver without a peer.
+fn no_peer() -> String {
+    format!(
+        "no machine may send: {INTRODUCE}; or give the sender's key with --peer KEY (`sender identity` prints it) or as \
+         public_key in a [[peer]] section"
+    )
+}
 
 /// Coded frames that wait for the decoder, at most: those of half a second, which a pause of the line holds back and then
 /// delivers at once.
@@ -83,7 +89,7 @@ fn options(
     frame_bytes: usize,
 ) -> Result<LinkOptions, Failure> {
     if shared.peers.is_empty() {
-        return Err(Failure::usage(NO_PEER));
+        return Err(Failure::usage(no_peer()));
     }
     if shared.mode == LinkMode::DialNobody {
         return Err(Failure::usage(NOBODY));

@@ -12,9 +12,13 @@ use shell::exit::Failure;
 use crate::both;
 use crate::source::{FORMS, SourceSpec};
 
+/// The first thing that people look for.
+const EXAMPLE: &str = "Example: `sender invite clara` prints a ticket, with which clara types `sender join TICKET robert`. From then on \
+                       `sender call clara --rate 10M` there and here is a call.";
+
 /// Duet's sender: streams video to a receiver, or both ways in a call.
 #[derive(Debug, Parser)]
-#[command(name = "sender", version, after_help = format!("Sources: {FORMS}"))]
+#[command(name = "sender", version, after_help = format!("{EXAMPLE}\nSources: {FORMS}"))]
 pub struct Cli {
     /// Task; without one, `run`
     #[command(subcommand)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use common::config::{Prediction, SenderConfig};
+use common::config::{LinkMode, Prediction, SenderConfig};
 use picture::frame::{ColourSpace, FrameRate, FrameSize};
 use picture::params::StreamParams;
 use receiver::cli::Resolved as Receiving;
@@ -103,7 +103,8 @@ pub fn examine(
     doctor::print(&checks, as_json)
 }
 
-/// Measures whether this machine codes the pictures that it is to send as fast as they come.
+/// Measures whether this machine codes the pictures that it is to send as fast as they come; for a call, also while it decodes as
+/// many that are alike.
 fn speed(config: &SenderConfig, spec: &SourceSpec) -> Result<Check, Failure> {
     let (size, frame_rate) = match (spec, planned(config, spec)) {
         (SourceSpec::File { path, .. }, _) if path.as_os_str() != "-" => match source::open(spec, config) {
@@ -117,14 +118,21 @@ fn speed(config: &SenderConfig, spec: &SourceSpec) -> Result<Check, Failure> {
     let (chroma, colour, codec) = (config.chroma, ColourSpace::JPEG, config.codec);
     let params = StreamParams { frame_rate, colour, codec, ..StreamParams::new(size, chroma) };
     let does = if config.prediction != Prediction::Off { "codes without prediction" } else { "codes" };
-    let measured = speed::coding(&config.shared, &params, config.rate.bytes_per_frame(frame_rate));
-    Ok(speed::check(does, size, frame_rate, measured))
+    let bytes = config.rate.bytes_per_frame(frame_rate);
+    let coded = speed::coding(&config.shared, &params, bytes);
+    // Where an address is configured, the sender may run alone.
+    let is_alone = !config.shared.share_port && matches!(config.shared.mode, LinkMode::Dial(_) | LinkMode::Listen(_));
+    if is_alone {
+        return Ok(speed::check(does, size, frame_rate, coded));
+    }
+    let decoded = speed::decoding(&config.shared, &params, bytes);
+    Ok(speed::check_of_call(does, size, frame_rate, [coded, decoded]))
 }
 
 /// Fails if a run would end at once whatever network and devices do.
 pub fn configured(config: &SenderConfig, spec: &SourceSpec) -> Result<(), Failure> {
     if config.shared.peers.is_empty() {
-        return Err(Failure::usage(crate::run::NO_PEER));
+        return Err(Failure::usage(crate::run::no_peer()));
     }
     doctor::configured(&config.shared)?;
     config.record.as_deref().map_or(Ok(()), doctor::recordable)?;

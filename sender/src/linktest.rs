@@ -1,13 +1,16 @@
 //! `--link-test`: what a line carries, and what pictures to expect of it, in words.
 
-use common::config::{LinkMode, SenderConfig, with_port};
+use std::net::ToSocketAddrs;
+
+use common::config::{LinkMode, Peer, SenderConfig, with_port};
 use common::linktest::{Measured, RateChoice, choices, recommended};
 use common::units::Bitrate;
 use picture::frame::{FrameRate, FrameSize};
 use shell::exit::Failure;
 use shell::linktest::{Target, Tested};
+use shell::quoted::Quoted;
 
-use crate::run::NO_PEER;
+use crate::run::no_peer;
 use crate::source::{SourceSpec, asked};
 
 /// Measures the line to `target`, the name of a peer that is found as a call finds it, or `HOST[:PORT]`, and prints what it
@@ -15,7 +18,7 @@ use crate::source::{SourceSpec, asked};
 pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(), Failure> {
     let shared = &config.shared;
     if shared.peers.is_empty() {
-        return Err(Failure::usage(NO_PEER));
+        return Err(Failure::usage(no_peer()));
     }
     let is_named = shared.peers.iter().any(|peer| peer.name == target);
     let tested = match &shared.mode {
@@ -37,6 +40,9 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
                      machine that was introduced"
                 ))
             })?;
+            if let Some(why) = unknown_name(target, &address, &shared.peers) {
+                return Err(Failure::usage(why));
+            }
             println!("testing the line to {address}, up to 40 seconds");
             shell::linktest::run(shared, Target::Address(&address))?
         }
@@ -49,6 +55,18 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
         ));
     }
     Ok(())
+}
+
+/// Returns the sentence for a target that is a bare word and the name of no host: a name that was mistyped. `address` is the word
+/// with a port.
+fn unknown_name(target: &str, address: &str, known: &[Peer]) -> Option<String> {
+    let is_word = !target.contains(['.', ':', '[']);
+    if !is_word || address.to_socket_addrs().is_ok_and(|mut found| found.next().is_some()) {
+        return None;
+    }
+    let known: Vec<_> = known.iter().map(|peer| peer.name.as_str()).collect();
+    let target = Quoted(target);
+    Some(format!("nobody called {target} is known here, only: {}; and there is no host {target}", known.join(", ")))
 }
 
 fn report(tested: &Tested, size: FrameSize, frame_rate: FrameRate) -> String {
@@ -135,7 +153,7 @@ fn flag(rate: Bitrate) -> String {
 
 #[cfg(test)]
 mod tests {
-    use common::config::Peer;
+    use common::config::PublicKey;
     use common::percentiles::Percentiles;
     use common::reach::Kind;
     use common::wire::probe::OtherWay;
@@ -182,8 +200,19 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_was_mistyped_is_answered_with_those_that_are_known() {
+        let key: PublicKey = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".parse().unwrap();
+        let known = ["clara", "ana"].map(|name| Peer { name: name.to_owned(), key });
+        let why = unknown_name("cl@ra", "cl@ra:4820", &known).unwrap();
+        assert_eq!(why, "nobody called \"cl@ra\" is known here, only: clara, ana; and there is no host \"cl@ra\"");
+        for host in ["localhost", "nowhere.invalid", "127.0.0.1", "nowhere:4820"] {
+            assert_eq!(unknown_name(host, &format!("{host}:4820"), &known), None);
+        }
+    }
+
+    #[test]
     fn rates_are_written_as_flags() {
-        for (bps, text) in [(20_000_000, "20M"), (1_500_000, "1500k"), (123, "123")] {
+        for (bps, text) in [(20_000_000, "20M"), (1_500_000, "1500k"), (123_456, "123456")] {
             let rate = Bitrate::from_bps(bps);
             assert_eq!(flag(rate), text);
             assert_eq!(text.parse(), Ok(rate));

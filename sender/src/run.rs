@@ -15,6 +15,7 @@ use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
 use receiver::own::OwnSide;
 use shell::apart::{self, Patience, Runner};
+use shell::cli::INTRODUCE;
 use shell::control::{self, Setting};
 use shell::exit::Failure;
 use shell::identity::Identity;
@@ -36,9 +37,12 @@ use crate::recorder::Recorder;
 use crate::source::pattern::Pattern;
 use crate::source::{SourceFrame, SourceSpec};
 
-/// The sentence of a sender without a peer.
-pub(crate) const NO_PEER: &str =
-    "no machine may receive: give --peer KEY or a [[peer]] section, with the key that `receiver identity` prints there";
+/// Returns the sentence of a sender without a peer.
+pub(crate) fn no_peer() -> String {
+    format!(
+        "no machine may receive: {INTRODUCE}; or give --peer KEY or a [[peer]] section, with the key that `receiver identity` prints there"
+    )
+}
 
 /// The sentence of a sender that predicts and shall record.
 const NO_RECORDING: &str = "what is sent with prediction cannot be recorded here, since each frame is coded from what has reached \
@@ -91,7 +95,7 @@ impl Sending {
     ) -> Result<Self, Failure> {
         let shared = &config.shared;
         if shared.peers.is_empty() {
-            return Err(Failure::usage(NO_PEER));
+            return Err(Failure::usage(no_peer()));
         }
         if shared.mode == LinkMode::DialNobody {
             return Err(Failure::usage(NOBODY));

@@ -99,7 +99,10 @@ fn with_peer<'a>(source: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 fn flags() {
     let home = Home::new();
     home.check(&["--sorce", "pattern"], 2, "--source");
-    home.check(&["runn"], 2, "run");
+    home.check(&["runn"], 2, "did you mean `run` or `sender call runn`?");
+    home.check(&["clara"], 2, "there is no command `clara` here: did you mean `sender call clara`?");
+    home.check(&["set"], 2, "<KEY=VALUE>... is missing: write `sender set <KEY=VALUE>...`");
+    home.check(&["call", "clara", "--mute"], 2, "unexpected argument '--mute' found\n");
     home.check(&["--to", "a:1", "--listen", "b:2"], 2, "--listen");
     home.check(&["--frames", "0"], 2, "--frames");
     home.check(&["--frames", "many"], 2, "--frames");
@@ -114,10 +117,16 @@ fn flags() {
         2,
         "copy the whole line again",
     );
-    home.check(&["--source", "pattern"], 2, "--peer KEY");
+    for arguments in [&["--source", "pattern"][..], &[], &["check"], &["--latency-test"], &["--link-test", "nobody"]] {
+        home.check(arguments, 2, "no machine may receive: `sender invite NAME` prints a ticket");
+        home.check(arguments, 2, "--peer KEY");
+    }
+    // No host of this name can be.
+    home.check(&["--peer", PEER, "--link-test", "cl@ra"], 2, "nobody called \"cl@ra\" is known here, only: ");
     home.check(&with_peer("pattern:size=16385x1", &[]), 2, "16384");
     home.check(&with_peer("webcam", &[]), 2, "mjpeg:PATH");
-    home.check(&with_peer("pattern:size=64x64", &["--rate", "10"]), 2, "--rate");
+    home.check(&with_peer("pattern:size=64x64", &["--rate", "1k"]), 2, "--rate");
+    home.check(&with_peer("pattern:size=64x64", &["--rate", "10"]), 2, "did you mean 10M?");
     home.check(&with_peer("pattern:size=64x64", &["--device", "H200"]), 2, "H200");
     home.check(&with_peer("pattern:size=64x64", &["--stats", "/nowhere/stats"]), 2, "/nowhere/stats");
 }
@@ -128,6 +137,12 @@ fn configuration() {
     home.check(&["--config", "/nowhere.toml", "check"], 2, "/nowhere.toml");
     let path = home.write("sender.toml", b"[video]\nsorce = \"pattern\"\n");
     home.check(&["check", "--config", &path], 2, "line 2: there is no key `sorce` here; did you mean `source`?");
+    let path = home.write("sender.toml", b"[network]\nport = 4821\n");
+    home.check(&["check", "--config", &path], 2, "line 2: there is no key `port` here; did you mean `address`?");
+    let path = home.write("sender.toml", b"[source]\n");
+    home.check(&["check", "--config", &path], 2, "did you mean `source` in [video]?");
+    let path = home.write("sender.toml", b"[[peer]]\nname = \"clara\"\n");
+    home.check(&["check", "--config", &path], 2, "a [[peer]] section of `clara` has none");
     let path = home.write("sender.toml", b"[video\n");
     home.check(&["check", "--config", &path], 2, "line 1");
     let path = home.write("sender.toml", b"[codec]\nrate = \"20M\"\n");
@@ -165,6 +180,53 @@ fn check_and_doctor_say_what_a_run_would_fail_with() {
     };
     doctor(&["--listen", &address], "in use");
     doctor(&["--to", "nowhere.invalid"], "the address of nowhere.invalid:4820 cannot be found");
+}
+
+#[test]
+fn before_the_introduction_doctor_fails_for_one_thing() {
+    let home = Home::new();
+    std::fs::remove_file(home.path(".local/state/duet/identity.pem")).unwrap();
+    let arguments = ["doctor", "--json", "--source", "pattern:size=64x64", "--backend", "cpu"];
+    let output = home.run(&arguments);
+    check(&arguments, &output, 2, "peers: no machine may connect yet");
+    let lines: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |name: &str| lines.iter().find(|line| line["name"] == name).unwrap();
+    let failed: Vec<_> = lines.iter().filter(|line| line["status"] == "fail").map(|line| &line["name"]).collect();
+    assert_eq!(failed, ["peers"], "{lines:?}");
+    assert!(of("peers")["advice"].as_str().unwrap().starts_with("`sender invite NAME` prints a ticket"), "{lines:?}");
+    let identity = &of("identity")["detail"];
+    assert!(identity.as_str().unwrap().contains("`invite` and `join` make it"), "{identity}");
+    // A call codes and decodes; whoever has an address may only send.
+    let speed = |lines: &[serde_json::Value]| {
+        lines.iter().find(|line| line["name"] == "speed").unwrap()["detail"].as_str().unwrap().to_owned()
+    };
+    assert!(speed(&lines).contains("both in a call at"), "{}", speed(&lines));
+    assert!(home.run(&["identity"]).status.success());
+    let output = home.run(&[&["doctor", "--json"], with_peer("pattern:size=64x64", &[]).as_slice()].concat());
+    let lines: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(!speed(&lines).contains("in a call"), "{}", speed(&lines));
+}
+
+#[test]
+fn the_desktop_entry_leads_to_a_call_or_says_what_is_missing() {
+    let home = Home::new();
+    let entry = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/package/duet.desktop");
+    let entry = std::fs::read_to_string(entry).unwrap();
+    let quoted = entry.lines().find_map(|line| line.strip_prefix("Exec=sh -c \"")?.strip_suffix('"'));
+    let command = quoted.unwrap_or_else(|| panic!("{entry}"));
+    assert!(
+        !command.contains(['"', '`', '$', '\\', '%']),
+        "the Desktop Entry Specification has these escaped: {command}"
+    );
+    let programs = Path::new(env!("CARGO_BIN_EXE_sender")).parent().unwrap();
+    let path = format!("{}:/usr/bin:/bin", programs.display());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).env_clear().env("HOME", &home.0).env("PATH", path).stdin(Stdio::null());
+    let output = shell.output().unwrap();
+    let [said, told] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    assert!(told.contains("there is nobody to call yet: `sender invite NAME` prints a ticket"), "{told}");
+    // The terminal closes with the command.
+    assert!(said.contains("Press Enter"), "{said}");
 }
 
 #[test]

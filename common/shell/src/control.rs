@@ -152,7 +152,14 @@ pub fn set(program: &str, config: &SharedConfig, wishes: &[String]) -> Result<()
             let path = path.display();
             Failure::usage(match error.kind() {
                 ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
-                    format!("no {program} of this user runs here: nobody answers at {path}")
+                    let instead = running_instead_of(program, config).map(|other| {
+                        let call = if other == "sender" { ", as in a call" } else { "" };
+                        format!(", but a {other} does{call}: try `{other} set {wish}`")
+                    });
+                    format!(
+                        "no {program} of this user runs here{}",
+                        instead.unwrap_or_else(|| format!(": nobody answers at {path}"))
+                    )
                 }
                 ErrorKind::PermissionDenied => {
                     format!("{path} belongs to another user: only the one whose {program} it is may set something")
@@ -167,6 +174,12 @@ pub fn set(program: &str, config: &SharedConfig, wishes: &[String]) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Returns the other of both programs if it takes settings here: a call is a sender that takes those of a receiver, too.
+fn running_instead_of(program: &str, config: &SharedConfig) -> Option<&'static str> {
+    let other = ["sender", "receiver"].into_iter().find(|other| *other != program)?;
+    UnixStream::connect(place(other, config).ok()?).ok().map(|_| other)
 }
 
 fn ask(path: &Path, wish: &str) -> std::io::Result<String> {

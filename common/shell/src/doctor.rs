@@ -13,7 +13,7 @@ use kernels::tune::{NotUsed, Origin, SETTINGS};
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::identity::Identity;
+use crate::identity::{Identity, IdentityError};
 use crate::link::NOBODY;
 use crate::{cli, outlet, quic, reach, record, zones};
 
@@ -165,9 +165,16 @@ fn open_relay() -> Check {
     Check::new("relay", Status::Warn, detail, Some(advice.to_owned()))
 }
 
+/// The other way to list a machine, which needs no introduction.
+const KEY_BY_HAND: &str = "give what `identity` prints there as --peer KEY or in a [[peer]] section";
+
 /// Checks that the name to dial has an address, or that the address to listen at is free.
 fn address(config: &SharedConfig) -> Check {
     let result = match &config.mode {
+        // The line about peers says what to do.
+        LinkMode::DialNobody if config.peers.is_empty() => {
+            return Check::new("address", Status::Warn, "there is nobody yet whose address could be looked at", None);
+        }
         LinkMode::DialNobody => Err(Failure::usage(NOBODY)),
         LinkMode::Dial(target) => match zones::look_up_now(target).map(|found| found.first().copied()) {
             Ok(Some(found)) => Ok(format!("calls {target}, which is {}", found.ip())),
@@ -187,22 +194,26 @@ fn address(config: &SharedConfig) -> Check {
 }
 
 fn identity(config: &SharedConfig) -> Check {
-    let loaded = cli::identity_path(config).and_then(|path| Ok((Identity::load(&path)?, path)));
-    match loaded {
-        Ok((identity, path)) => {
-            let detail = format!("{} in {}", identity.public_key(), path.display());
-            Check::new("identity", Status::Ok, detail, None)
+    let name = "identity";
+    let path = match cli::identity_path(config) {
+        Ok(path) => path,
+        Err(failure) => return Check::new(name, Status::Fail, failure.message, None),
+    };
+    match Identity::load(&path) {
+        Ok(identity) => Check::new(name, Status::Ok, format!("{} in {}", identity.public_key(), path.display()), None),
+        Err(IdentityError::Absent(path)) if config.peers.is_empty() => {
+            let detail = format!("there is no key at {} yet: `invite` and `join` make it", path.display());
+            Check::new(name, Status::Warn, detail, None)
         }
-        Err(failure) => Check::new("identity", Status::Fail, failure.message, None),
+        Err(error) => Check::new(name, Status::Fail, error.to_string(), None),
     }
 }
 
 fn peers(config: &SharedConfig) -> Check {
     let names: Vec<_> = config.peers.iter().map(|peer| peer.name.as_str()).collect();
     if names.is_empty() {
-        let advice = "`sender invite NAME` gets to know another machine; or give what `identity` prints there as --peer KEY or in a \
-                      [[peer]] section";
-        return Check::new("peers", Status::Fail, "no machine may connect", Some(advice.to_owned()));
+        let advice = format!("{}; or {KEY_BY_HAND}", cli::INTRODUCE);
+        return Check::new("peers", Status::Fail, "no machine may connect yet", Some(advice));
     }
     Check::of("peers", not_itself(config).map(|()| names.join(", ")))
 }

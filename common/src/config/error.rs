@@ -6,8 +6,8 @@
 #[allow(missing_docs, reason = "the messages name the fields")]
 pub enum ConfigError {
     /// A key that does not exist.
-    #[error("line {line}: there is no key `{key}` here; did you mean `{nearest}`?")]
-    UnknownKey { line: usize, key: String, nearest: String },
+    #[error("line {line}: there is no key `{key}` here; {instead}")]
+    UnknownKey { line: usize, key: String, instead: String },
     /// Text that is not TOML, or a value of the wrong type.
     #[error("line {line}: {message}")]
     Syntax { line: usize, message: String },

@@ -4,6 +4,7 @@
 //! [`resolve_sender`] and [`resolve_receiver`] fill in defaults and check every value once.
 
 mod error;
+mod hint;
 mod parse;
 mod public_key;
 pub mod raw;

@@ -96,7 +96,7 @@ pub struct Codec {
     pub boundary: Option<String>,
     /// Quantisation of the bands: `psnr` or `visual`. Default `psnr`.
     pub weights: Option<String>,
-    /// Frames coded from what the receiver holds: `on`, `off` or `auto`. Default `off`.
+    /// Frames coded from what the receiver holds: `on`, `off` or `auto`. Default `auto`.
     pub prediction: Option<String>,
     /// Highest video bit rate, such as `20M` (bits a second). Default `20M`.
     pub rate: Option<String>,

@@ -402,7 +402,14 @@ fn metrics(address: &str) -> Result<SocketAddr, ConfigError> {
 }
 
 fn peer(raw: &raw::PeerSection) -> Result<Peer, ConfigError> {
-    let text = raw.public_key.as_deref().unwrap_or_default();
+    let text = raw.public_key.as_deref().map(str::trim).filter(|text| !text.is_empty()).ok_or_else(|| {
+        let whose = raw.name.as_ref().map(|name| format!(" of `{name}`")).unwrap_or_default();
+        let message = format!(
+            "a [[peer]] section{whose} has none: put the line there that `identity` prints on that machine, or get to know it with \
+             `invite` and `join`"
+        );
+        value("peer.public_key", message)
+    })?;
     let key: PublicKey = checked("peer.public_key", text.parse())?;
     Ok(Peer { name: raw.name.clone().unwrap_or_else(|| key.start()), key })
 }

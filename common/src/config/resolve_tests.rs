@@ -91,6 +91,8 @@ fn check_refused(result: Result<impl std::fmt::Debug, ConfigError>, key: &str, s
 #[test]
 fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[codec]\nrate = \"fast\""), "codec.rate", "20M");
+    check_refused(sender("[codec]\nrate = \"10\""), "codec.rate", "did you mean 10M?");
+    check_refused(sender("[network]\nrate_max = \"10\""), "network.rate_max", "did you mean 10M?");
     check_refused(sender("[codec]\nlevels = 15"), "codec.levels", "1 to 14");
     check_refused(sender("[codec]\nlevels = \"deep\""), "codec.levels", "full");
     check_refused(sender("[codec]\nchroma = \"422\""), "codec.chroma", "`420`, `444`, `grey`");
@@ -111,7 +113,9 @@ fn values_out_of_range_are_refused_by_name() {
     for class in ["64", "256", "4294967296"] {
         check_refused(sender(&format!("[network]\ndscp = {class}")), "network.dscp", "0 to 63");
     }
-    check_refused(sender("[[peer]]\nname = \"x\""), "peer.public_key", "`duet-key-`");
+    check_refused(sender("[[peer]]\nname = \"x\""), "peer.public_key", "a [[peer]] section of `x` has none");
+    check_refused(sender("[[peer]]\npublic_key = \" \""), "peer.public_key", "a [[peer]] section has none");
+    check_refused(sender("[[peer]]\npublic_key = \"x\""), "peer.public_key", "`duet-key-`");
     let zeros = format!("[[peer]]\npublic_key = \"{}=\"", "A".repeat(43));
     check_refused(sender(&zeros), "peer.public_key", "anybody could sign");
     check_refused(receiver("[network]\naddress = \"home:1\""), "network.address", "IP:PORT");

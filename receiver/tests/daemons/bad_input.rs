@@ -32,6 +32,17 @@ fn a_configuration_that_is_not_there() {
 #[test]
 fn an_unknown_flag() {
     run(receiver().arg("--sinc=headless")).check(2, &["--sinc", "--sink"]);
+    let ended = run(receiver().args(["set", "latency_max_ms=40", "--mute"]));
+    ended.check(2, &["unexpected argument '--mute' found"]);
+    assert!(!ended.stderr.contains("-- --mute"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_only_the_sender_does() {
+    for (arguments, meant) in [(&["call", "clara"][..], "clara"), (&["clara"], "clara")] {
+        run(receiver().args(arguments)).check(2, &[&format!("did you mean `sender call {meant}`?")]);
+    }
+    run(receiver().arg("set")).check(2, &["<KEY=VALUE>... is missing: write `receiver set <KEY=VALUE>...`"]);
 }
 
 #[test]
@@ -61,7 +72,7 @@ fn no_peer() {
     let pair = Pair::new();
     let (identity, _) = pair.folder.identity("receiver.pem");
     run(receiver().args(["--listen", &pair.address, "--identity", &identity, "--sink", "headless"]))
-        .check(2, &["--peer KEY", "[[peer]]"]);
+        .check(2, &["no machine may send: `sender invite NAME` prints a ticket", "--peer KEY", "[[peer]]"]);
 }
 
 #[test]

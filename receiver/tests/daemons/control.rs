@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -67,6 +68,21 @@ fn rate_and_latency_are_set_during_the_call_and_by_its_user_only() {
     [sending, receiving].into_iter().for_each(Daemon::stop);
     assert!(!socket.exists(), "it goes with the program");
     is_refused(&pair, "rate=1M", "no sender of this user runs here");
+}
+
+#[test]
+fn a_call_is_named_to_whoever_asks_the_receiver() {
+    let pair = Pair::new();
+    let asks = || said(&set(&mut receiver(), &pair, "key.pem", "latency_max_ms=40"));
+    let nobody = asks();
+    assert!(nobody.contains("no receiver of this user runs here: nobody answers at"), "{nobody}");
+    let call = UnixListener::bind(pair.folder.join("sender.sock")).unwrap();
+    let sentence =
+        "no receiver of this user runs here, but a sender does, as in a call: try `sender set latency_max_ms=40`";
+    assert!(asks().contains(sentence), "{}", asks());
+    drop(call);
+    // A file that a killed call has left answers nobody.
+    assert!(asks().contains("nobody answers at"), "{}", asks());
 }
 
 #[test]

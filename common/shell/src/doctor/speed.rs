@@ -21,6 +21,9 @@ const FRAMES_MAX: usize = 200;
 /// Share of the time between two frames that one may take, percent: the rest is for the line, the camera and the window.
 const SHARE: f64 = 75.0;
 
+/// The line's name.
+const NAME: &str = "speed";
+
 /// Pictures that are coded in turn.
 const PICTURES: usize = 4;
 
@@ -116,14 +119,39 @@ fn middle(mut took: Vec<Duration>) -> Duration {
 
 /// Returns the line: this computer `does` (codes, decodes) pictures of `size` at `measured` frames a second, of `rate`.
 pub fn check(does: &str, size: FrameSize, rate: FrameRate, measured: Result<f64, Failure>) -> Check {
-    let name = "speed";
-    let per_second = match measured {
-        Ok(per_second) => per_second,
-        Err(failure) => return Check::of(name, Err(failure)),
-    };
-    let (shown, wanted) = (short(size), rate.as_f64());
+    match measured {
+        Ok(per_second) => {
+            let found = format!("this computer {does} {} at {per_second:.0} frames a second", short(size));
+            verdict(&found, size, rate, per_second)
+        }
+        Err(failure) => Check::of(NAME, Err(failure)),
+    }
+}
+
+/// Returns the line of a call, in which the same processor or device codes (`does`) and decodes each picture.
+pub fn check_of_call(
+    does: &str,
+    size: FrameSize,
+    rate: FrameRate,
+    [coded, decoded]: [Result<f64, Failure>; 2],
+) -> Check {
+    match coded.and_then(|coded| Ok((coded, decoded?))) {
+        Ok((coded, decoded)) => {
+            let both = 1.0 / (1.0 / coded + 1.0 / decoded);
+            let found = format!(
+                "this computer {does} {} at {coded:.0} frames a second and decodes it at {decoded:.0}, both in a call at {both:.0}",
+                short(size)
+            );
+            verdict(&found, size, rate, both)
+        }
+        Err(failure) => Check::of(NAME, Err(failure)),
+    }
+}
+
+/// Returns the line that begins with `found` and says whether `rate` fits where `per_second` frames are possible.
+fn verdict(found: &str, size: FrameSize, rate: FrameRate, per_second: f64) -> Check {
+    let (shown, wanted, name) = (short(size), rate.as_f64(), NAME);
     let is_plain = shown.ends_with('p');
-    let found = format!("this computer {does} {shown} at {per_second:.0} frames a second");
     let stream = if is_plain { format!("{shown}{wanted:.0}") } else { format!("{shown} at {wanted:.0}") };
     if 100.0 * wanted <= SHARE * per_second {
         return Check::new(name, Status::Ok, format!("{found}: {stream} fits"), None);
@@ -170,6 +198,20 @@ mod tests {
         let (status, detail, has_advice) = line(640, 480, 30, 12.0);
         assert_eq!((status, has_advice), (Status::Warn, true));
         assert_eq!(detail, said("640x480 at 12 frames a second: 640x480 at 30 does not fit"));
+    }
+
+    #[test]
+    fn a_call_is_judged_by_both_directions_together() {
+        let (size, rate) = (FrameSize::new(1280, 720).unwrap(), FrameRate::new(30, 1).unwrap());
+        let of = |coded: f64, decoded: f64| check_of_call("codes", size, rate, [Ok(coded), Ok(decoded)]);
+        let slow = of(44.0, 75.0);
+        let said = "this computer codes 720p at 44 frames a second and decodes it at 75, both in a call at 28: 720p30 does not fit";
+        assert_eq!((slow.status, slow.detail.as_str()), (Status::Warn, said));
+        assert!(slow.advice.unwrap().starts_with("about 21 frames a second fit"));
+        assert_eq!(of(120.0, 80.0).status, Status::Ok);
+        let no_device = || Err(Failure::device("no device"));
+        assert_eq!(check_of_call("codes", size, rate, [Ok(44.0), no_device()]).status, Status::Fail);
+        assert_eq!(check_of_call("codes", size, rate, [no_device(), Ok(44.0)]).status, Status::Fail);
     }
 
     #[test]
