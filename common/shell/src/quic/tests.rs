@@ -391,3 +391,29 @@ fn an_attempt_that_is_over_answers_nobody() {
         assert!(of_first <= 3 + 1, "{of_first} packets");
     });
 }
+
+#[test]
+fn a_first_packet_from_nobody_is_answered_with_three_times_its_bytes_at_most() {
+    let [a, b, _] = identities();
+    run(async {
+        let silent = tokio::net::UdpSocket::bind(LOOPBACK).await.unwrap();
+        let dialling = Endpoint::bind(&options(&b, &[&a]), LOOPBACK.into(), false).unwrap();
+        let mut packet = [0; 2048];
+        let asked = tokio::select! {
+            _ = dialling.dial(silent.local_addr().unwrap()) => panic!("nobody is there"),
+            length = silent.recv(&mut packet) => length.unwrap(),
+        };
+        let listening = Endpoint::bind(&options(&a, &[&b]), LOOPBACK.into(), true).unwrap();
+        let nobody = tokio::net::UdpSocket::bind(LOOPBACK).await.unwrap();
+        nobody.send_to(&packet[..asked], listening.local_addr().unwrap()).await.unwrap();
+        let accepting = listening.incoming().await.unwrap().accept();
+        // QUIC repeats what is not answered, the longer the rarer: ten times in that time.
+        let span = std::time::Duration::from_secs(5);
+        assert!(tokio::time::timeout(span, accepting).await.is_err());
+        let mut answered = 0;
+        while let Ok(length) = nobody.try_recv(&mut packet) {
+            answered += length;
+        }
+        assert!(answered > 0 && answered <= 3 * asked, "{asked} bytes in, {answered} out");
+    });
+}
