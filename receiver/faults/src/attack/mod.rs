@@ -20,6 +20,7 @@ mod log_lines;
 mod outcome;
 mod pings;
 mod restart;
+mod rewrites;
 mod silent_readers;
 mod stalled_source;
 mod testbed;
@@ -99,6 +100,11 @@ pub const ALL: &[Attack] = &[
         name: "introduction",
         title: "strangers at a machine that waits for a friend with its ticket",
         run: introduction::run,
+    },
+    Attack {
+        name: "rewrites",
+        title: "a listed peer connects, then moves, hundreds of times a second; it is taken out of the file meanwhile",
+        run: rewrites::run,
     },
     Attack { name: "no-driver", title: "the OpenCL driver is removed in a call", run: devices::removed },
 ];
