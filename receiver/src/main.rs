@@ -21,7 +21,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
     if let Some(command) = &cli.command {
-        shell::handed::hide(command)?;
+        commands::hide(command)?;
     }
     let resolved = resolve(cli)?;
     match cli.command.clone().unwrap_or_default() {

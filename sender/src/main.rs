@@ -18,7 +18,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
     if let Some(Task::Common(command)) = &cli.command {
-        shell::handed::hide(command)?;
+        commands::hide(command)?;
     }
     let Resolved { config, source, receiving } = resolve(cli)?;
     let command = match cli.command.clone() {

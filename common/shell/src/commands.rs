@@ -5,7 +5,13 @@ use common::config::SharedConfig;
 use crate::cli::{Command, CommonFlags, print_identity};
 use crate::exit::Failure;
 use crate::reach::{PeersFile, invite, join, pair};
-use crate::{control, log};
+use crate::{control, handed, log};
+
+/// Takes a ticket or words behind `command` out of what other users of this machine see, by starting the program anew in
+/// this process; to be called before anything else is done. What introduces machines leaves no core dump from here on.
+pub fn hide(command: &Command) -> Result<(), Failure> {
+    if command.introduces() { handed::hide(command.name(), command.holds_secret()) } else { Ok(()) }
+}
 
 /// Does a command of `program` that both daemons do alike. The others, which are each daemon's own, do nothing here.
 pub fn run(command: &Command, program: &str, flags: &CommonFlags, shared: &SharedConfig) -> Result<(), Failure> {

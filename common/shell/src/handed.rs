@@ -12,7 +12,6 @@ use std::os::unix::process::CommandExt;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::prctl::set_dumpable;
 
-use crate::cli::Command;
 use crate::exit::Failure;
 
 /// Stands between what is done and the number of the pipe's descriptor.
@@ -39,24 +38,20 @@ fn descriptor(shown: &[OsString]) -> Option<u32> {
     }
 }
 
-/// Takes a secret out of the arguments that others see, by starting anew where there is one; then it does not return. What
-/// introduces machines leaves no core dump either.
+/// Leaves no core dump, and if a secret stands behind the command `name`, takes it out of the arguments that others see, by
+/// starting anew; then it does not return.
 ///
 /// Errors: the program cannot be started anew, or its arguments are too long for any ticket.
-pub fn hide(command: &Command) -> Result<(), Failure> {
-    if !command.introduces() {
-        return Ok(());
-    }
+pub(crate) fn hide(name: &str, holds_secret: bool) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| {
         Failure::usage(format!(
-            "what stands behind `{}` cannot be hidden from other users of this machine ({error}): leave the ticket or the words \
-             out, and type them when you are asked",
-            command.name()
+            "what stands behind `{name}` cannot be hidden from other users of this machine ({error}): leave the ticket or the words \
+             out, and type them when you are asked"
         ))
     };
     set_dumpable(false).map_err(|error| failed(&error))?;
     let shown: Vec<_> = std::env::args_os().collect();
-    if !command.holds_secret() || descriptor(&shown).is_some() {
+    if !holds_secret || descriptor(&shown).is_some() {
         return Ok(());
     }
     let given: Vec<_> = shown.iter().skip(1).map(|argument| argument.as_bytes()).collect();
@@ -71,7 +66,7 @@ pub fn hide(command: &Command) -> Result<(), Failure> {
         fcntl(&reader, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let mut program = std::process::Command::new(std::env::current_exe()?);
         program.arg0(shown.first().map_or(OsStr::new("duet"), OsString::as_os_str));
-        program.arg(command.name()).arg(MARK).arg(reader.as_raw_fd().to_string());
+        program.arg(name).arg(MARK).arg(reader.as_raw_fd().to_string());
         Err::<(), io::Error>(program.exec())
     };
     again().map_err(|error| failed(&error))

@@ -12,7 +12,7 @@ pub mod control;
 pub mod devices;
 pub mod doctor;
 pub mod exit;
-pub mod handed;
+mod handed;
 pub mod hang;
 pub mod identity;
 pub mod link;

@@ -1,4 +1,4 @@
-//! Where calls find a peer that was introduced, written down for the next one.
+//! Addresses at which calls find a peer that was introduced, written down for the next one.
 
 use std::net::SocketAddr;
 

@@ -16,6 +16,7 @@ mod full_disk;
 mod giants;
 pub(crate) mod initial;
 mod introduction;
+mod listed;
 mod log_lines;
 mod outcome;
 mod pings;
@@ -32,6 +33,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+pub use self::listed::{Refusals, refusals};
 pub(crate) use self::outcome::GROWTH_MAX_MB;
 pub use self::outcome::Outcome;
 pub use self::testbed::{Testbed, Victim, unix_time};
@@ -101,6 +103,7 @@ pub const ALL: &[Attack] = &[
         title: "strangers at a machine that waits for a friend with its ticket",
         run: introduction::run,
     },
+    Attack { name: "who-is-listed", title: "a stranger shows somebody's key and cannot sign for it", run: listed::run },
     Attack {
         name: "rewrites",
         title: "a listed peer connects, then moves, hundreds of times a second; it is taken out of the file meanwhile",

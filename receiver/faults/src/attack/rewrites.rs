@@ -29,7 +29,7 @@ const TAKEN_OUT: Duration = Duration::from_millis(30);
 /// Longest wait for the victim's first word.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where the peer is by its introduction.
+/// Addresses of the introduction.
 const INTRODUCED: [&str; 2] = ["127.0.0.1:9", "203.0.113.5:20000"];
 const SETTINGS: &str = "[reach]\nstun = []\nopen_port = false\nhouse = false\n\n";
 
