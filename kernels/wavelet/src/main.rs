@@ -38,9 +38,9 @@ const EXIT_DEVICE: u8 = 3;
 
 fn main() -> ExitCode {
     if let Some(folder) = manual::asked() {
-        let written = manual::write(Cli::command(), &folder);
-        written.as_ref().err().map(say);
-        return if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_USAGE) };
+        let Err(error) = manual::write(Cli::command(), &folder) else { return ExitCode::SUCCESS };
+        say(error);
+        return ExitCode::from(EXIT_USAGE);
     }
     let Cli { command, no_tune } = Cli::parse();
     if !no_tune {
