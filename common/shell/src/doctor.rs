@@ -161,7 +161,8 @@ fn finding(finding: Finding) -> Check {
 fn open_relay() -> Check {
     let detail = "the one in `[reach] turn` is everybody's: it takes the name `band` with the password `CHANGE-ME`, which stood in an \
                   example";
-    let advice = "whoever runs it starts it with docker/meet/start, which makes a password, and tells that to all who use it";
+    let advice =
+        "whoever runs it starts it with docker/meet/start, which makes a password, and tells that to all who use it";
     Check::new("relay", Status::Warn, detail, Some(advice.to_owned()))
 }
 

@@ -297,10 +297,8 @@ mod tests {
 
     #[test]
     fn gaps_are_filled_at_the_rate_at_which_pictures_come() {
-        let fast = StreamParams {
-            frame_rate: FrameRate::new(200, 1).unwrap(),
-            ..params(Chroma::C420, ColourSpace::JPEG)
-        };
+        let fast =
+            StreamParams { frame_rate: FrameRate::new(200, 1).unwrap(), ..params(Chroma::C420, ColourSpace::JPEG) };
         // Four pictures at once, then one in five seconds: of 200 a second there was no sign.
         let few = written("few", &fast, &[(0, 0), (1, 5), (2, 10), (3, 15), (1_000, 5_000)], Some((2_000, 10_000))).1;
         assert!((50..70).contains(&few.len()), "{}", few.len());

@@ -1,5 +1,4 @@
-//! What a stranger can take of a mailbox server behind the limits of docker/meet: the rules of the unit, and the proxy of the
-//! containers.
+//! A stranger at a mailbox server behind the limits of docker/meet: the rules of the unit, and the proxy of the containers.
 
 use std::path::Path;
 use std::process::Command;
@@ -22,7 +21,8 @@ fn takes_no_more_than_its_share(front: &str) {
     }
     assert!(output.status.success(), "{said}{errors}");
     let number = |name: &str| -> u64 {
-        let line = said.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name} in {said}"));
+        let line =
+            said.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name} in {said}"));
         line.trim().parse().unwrap()
     };
     assert_eq!(number("at once"), AT_ONCE, "{said}");

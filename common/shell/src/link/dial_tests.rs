@@ -230,7 +230,10 @@ fn whoever_never_answers_is_asked_more_and_more_rarely() {
     assert!(stranger[1] < 15 && stranger[4..].iter().all(|count| *count <= 2), "{stranger:?}");
     // The line of a call that was on is back in a moment, for ten minutes.
     let friend = attempts_each_minute(true, 30);
-    assert!(friend[..11].iter().all(|count| *count == 120) && friend[15..].iter().all(|count| *count <= 2), "{friend:?}");
+    assert!(
+        friend[..11].iter().all(|count| *count == 120) && friend[15..].iter().all(|count| *count <= 2),
+        "{friend:?}"
+    );
 }
 
 #[test]

@@ -126,7 +126,7 @@ impl Sending {
     }
 
     /// Returns the handshakes whose packets are counted.
-    pub(super) fn unproved(&self) -> &Unproved {
+    pub(super) fn unproved(&self) -> &Arc<Unproved> {
         &self.0.unproved
     }
 
@@ -230,7 +230,7 @@ struct Shared {
     steered: Mutex<Option<Steered>>,
     moves: AtomicU64,
     /// Handshakes in which nothing has been proved.
-    unproved: Unproved,
+    unproved: Arc<Unproved>,
 }
 
 impl fmt::Debug for Shared {
@@ -311,7 +311,7 @@ pub(super) fn split(
         aliases: Mutex::default(),
         steered: Mutex::default(),
         moves: AtomicU64::new(0),
-        unproved: Unproved::default(),
+        unproved: Arc::default(),
     });
     (Arc::new(Sorting { shared: Arc::clone(&shared), dials, aside }), Beside { sending: Sending(shared), incoming })
 }

@@ -201,9 +201,8 @@ impl Endpoint {
             None
         };
         let mut endpoint_config = EndpointConfig::new(Arc::new(stable.reset));
-        endpoint_config.cid_generator(move || {
-            Box::new(Numbered(HashedConnectionIdGenerator::from_key(stable.connection_ids)))
-        });
+        endpoint_config
+            .cid_generator(move || Box::new(Numbered(HashedConnectionIdGenerator::from_key(stable.connection_ids))));
         // Else some packets look like those that the socket tells apart.
         endpoint_config.grease_quic_bit(false);
         let runtime = Arc::new(quinn::TokioRuntime);
@@ -235,7 +234,7 @@ impl Endpoint {
             address: address.to_string(),
             message: error.to_string(),
         };
-        let (connecting, attempt) = Attempt::begin(&self.socket, || self.inner.connect(address, "duet"));
+        let (connecting, attempt) = Attempt::begin(self.socket.unproved(), || self.inner.connect(address, "duet"));
         let mut connecting = std::pin::pin!(connecting.map_err(unreachable)?);
         // Dropped before QUIC's part of it.
         let attempt = attempt;

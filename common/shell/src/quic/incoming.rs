@@ -77,7 +77,7 @@ impl Incoming {
     pub(super) async fn handshake(self) -> Result<(Endpoint, quinn::Connection), QuicError> {
         let endpoint = self.endpoint;
         let is_proved = self.inner.remote_address_validated();
-        let (connecting, attempt) = Attempt::answer(&endpoint.socket, is_proved, || self.inner.accept());
+        let (connecting, attempt) = Attempt::answer(endpoint.socket.unproved(), is_proved, || self.inner.accept());
         let mut connecting = std::pin::pin!(connecting.map_err(|error| endpoint.explain(error))?);
         // Dropped before QUIC's part of it.
         let attempt = attempt;

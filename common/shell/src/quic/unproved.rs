@@ -8,12 +8,11 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use quinn_proto::{ConnectionId, ConnectionIdGenerator, HashedConnectionIdGenerator, InvalidCid};
 
-use super::beside::Sending;
 use crate::lock::lock;
 
 /// Attempts that are known: more than are under way and than end while QUIC remembers one.
@@ -59,22 +58,22 @@ impl ConnectionIdGenerator for Numbered {
 pub(super) struct Attempt {
     id: Option<ConnectionId>,
     end_bytes: usize,
-    sending: Sending,
+    all: Arc<Unproved>,
 }
 
 impl Attempt {
     /// Begins an attempt with `begin`, which makes its id on this thread.
-    pub(super) fn begin<C>(sending: &Sending, begin: impl FnOnce() -> C) -> (C, Self) {
+    pub(super) fn begin<C>(all: &Arc<Unproved>, begin: impl FnOnce() -> C) -> (C, Self) {
         LAST.set(None);
         let begun = begin();
-        (begun, Self { id: LAST.take(), end_bytes: GOODBYE_BYTES, sending: sending.clone() })
+        (begun, Self { id: LAST.take(), end_bytes: GOODBYE_BYTES, all: Arc::clone(all) })
     }
 
     /// Begins one that somebody else wants; `is_proved`: whether it is known to be at its address.
-    pub(super) fn answer<C>(sending: &Sending, is_proved: bool, begin: impl FnOnce() -> C) -> (C, Self) {
-        let (begun, attempt) = Self::begin(sending, begin);
+    pub(super) fn answer<C>(all: &Arc<Unproved>, is_proved: bool, begin: impl FnOnce() -> C) -> (C, Self) {
+        let (begun, attempt) = Self::begin(all, begin);
         if let Some(id) = attempt.id.filter(|_| !is_proved) {
-            sending.unproved().limit(id, ANSWER_BYTES);
+            all.limit(id, ANSWER_BYTES);
         }
         (begun, attempt)
     }
@@ -82,7 +81,7 @@ impl Attempt {
     /// It has become a connection.
     pub(super) fn succeed(mut self) {
         if let Some(id) = self.id.take() {
-            self.sending.unproved().forget(id);
+            self.all.forget(id);
         }
     }
 
@@ -95,7 +94,7 @@ impl Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.sending.unproved().limit(id, self.end_bytes);
+            self.all.limit(id, self.end_bytes);
         }
     }
 }

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use common::config::{SharedConfig, parse_sender, resolve_sender};
-use turn_client_proto::types::AddressFamily;
 
 use super::*;
 use crate::reach::relay_takes_the_example;
@@ -62,7 +61,8 @@ impl Delivered {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             socket.connect(self.address).unwrap();
             socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-            let mut guest = Guest { client: TurnClientUdp::allocate(HERE, self.address, config), socket, refused: None };
+            let mut guest =
+                Guest { client: TurnClientUdp::allocate(HERE, self.address, config), socket, refused: None };
             let answered = guest.until(|event| matches!(event, TurnEvent::AllocationCreated(..)));
             if answered.is_some() {
                 return Some(guest);
@@ -112,7 +112,8 @@ impl Guest {
                 let packet = &buffer[..length];
                 self.refused = error_of(packet).map(|refusal| refusal.code).or(self.refused);
                 let server = self.socket.peer_addr().unwrap();
-                let _ = self.client.recv(Transmit::new(packet, TransportType::Udp, server, HERE), instant(clock::now()));
+                let _ =
+                    self.client.recv(Transmit::new(packet, TransportType::Udp, server, HERE), instant(clock::now()));
             }
         }
         None

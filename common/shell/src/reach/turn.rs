@@ -13,6 +13,8 @@ use turn_client_proto::prelude::{DelayedTransmitBuild, TurnClientApi};
 use turn_client_proto::stun::Instant;
 use turn_client_proto::stun::agent::Transmit;
 use turn_client_proto::stun::types::TransportType;
+#[cfg(test)]
+use turn_client_proto::types::AddressFamily;
 use turn_client_proto::types::TurnCredentials;
 use turn_client_proto::udp::{TurnClientUdp, TurnEvent, TurnPollRet, TurnRecvRet};
 

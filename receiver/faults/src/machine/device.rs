@@ -58,7 +58,7 @@ pub(crate) struct Layer {
     loader: Option<PathBuf>,
 }
 
-/// What there is to say where no OpenCL loader takes layers, or drivers from another folder.
+/// The sentence for machines where no OpenCL loader takes layers, or drivers from another folder.
 pub(crate) const NO_LOADER: &str = "this machine's libOpenCL.so.1 takes no layers, as NVIDIA's own does not: it needs ocl-icd \
                                     (Debian: ocl-icd-libopencl1) or Khronos' loader";
 

@@ -55,11 +55,8 @@ const EXAMPLE_PASSWORD: &str = "CHANGE-ME";
 /// Returns true if a relay of the configuration gives a place for the name and the password that its example once had; takes up to two
 /// seconds.
 pub fn relay_takes_the_example(config: &SharedConfig) -> Result<bool, Failure> {
-    let turn = Turn {
-        user: EXAMPLE_USER.to_owned(),
-        password: Password(EXAMPLE_PASSWORD.to_owned()),
-        ..config.turn.clone()
-    };
+    let turn =
+        Turn { user: EXAMPLE_USER.to_owned(), password: Password(EXAMPLE_PASSWORD.to_owned()), ..config.turn.clone() };
     let outside = outside(&SharedConfig { stun: Vec::new(), turn, open_port: false, ..config.clone() })?;
     Ok(outside.is_some_and(|outside| matches!(outside.relay, Place::At(_))))
 }
