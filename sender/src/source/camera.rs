@@ -73,7 +73,11 @@ impl Camera {
     pub(super) fn awaited(index: u32, size: FrameSize, frame_rate: FrameRate) -> Self {
         // Of all that cameras give.
         let colour = ColourSpace::BT601_LIMITED;
-        Self::new(index, None, SourceInfo { size, frame_rate, colour, raster: Raster::default(), is_live: true, is_there: false })
+        Self::new(
+            index,
+            None,
+            SourceInfo { size, frame_rate, colour, raster: Raster::default(), is_live: true, is_there: false },
+        )
     }
 
     fn new(index: u32, open: Option<OpenCamera>, info: SourceInfo) -> Self {

@@ -19,7 +19,6 @@ use std::io::{self, Read};
 use picture::frame::{FrameSize, PixelFormat};
 
 pub use fault::JpegFault;
-pub(super) use range::narrow;
 pub use stream::MjpegReader;
 
 use header::Field;
