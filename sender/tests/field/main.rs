@@ -67,7 +67,7 @@ fn play(kind: &str, name: &str, bytes: &[u8]) -> Result<Played, String> {
     let mut pictures = Vec::new();
     let played = source::open(&spec, &config()).and_then(|mut source| {
         while let Some(picture) = source.next(Vec::new())? {
-            pictures.push((picture.format, picture.data));
+            pictures.push((picture.format, picture.data.to_vec()));
         }
         Ok((source.info(), pictures, source.skipped()))
     });
