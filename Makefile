@@ -191,6 +191,12 @@ rival: ## Duet beside Chromium's WebRTC over the same lines; a table (RIVAL="cle
 		$(if $(CLIP),--clip $(CLIP)) $(if $(CHROMIUM),--chromium $(CHROMIUM)) $(if $(CODEC),--codec $(CODEC)) \
 		$(if $(TRACES),--traces $(TRACES))
 
+.PHONY: wild
+wild: ## play all pictures and films of a folder through both daemons and compare with ffmpeg's reading; a table (FOLDER=FOLDER PICTURES=10; ffmpeg)
+	@.ci/setup wild
+	cargo build --release --locked -p duet-sender -p duet-receiver --bins
+	PICTURES=$(or $(PICTURES),10) receiver/faults/wild $(TARGET)/release $(or $(FOLDER),$(error FOLDER=FOLDER is missing))
+
 .PHONY: soak
 soak: ## a call with 1 % loss and a random fault each minute (SECONDS=7200, SEED=1): nothing grows, every gap has its fault
 	@$(MAKE) --no-print-directory faults FAULTS="soak --seconds $(or $(SECONDS),7200) --seed $(or $(SEED),1)" \

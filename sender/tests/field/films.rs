@@ -1,5 +1,7 @@
 //! Films of JPEG pictures.
 
+use sender::source::{JpegDecoder, MjpegReader};
+
 use super::made::{Jpeg, SIZE};
 use super::{LEVELS, error, play};
 
@@ -62,6 +64,26 @@ fn a_stream_may_be_joined_anywhere() {
         (fewest, most) = (fewest.min(pictures), most.max(pictures));
     }
     assert_eq!((fewest, most), (3, 4));
+}
+
+#[test]
+fn a_smaller_picture_without_a_begin_behind_one_is_passed_over() {
+    let small = Jpeg { shrunk: 4, ..Jpeg::usual() }.bytes();
+    let camera = [usual().as_slice(), &[7; 568], &small[2..]].concat();
+    assert_eq!(film("preview-behind", &camera), (1, 0));
+    assert_eq!(film("previews-behind", &camera.repeat(3)), (3, 0));
+}
+
+#[test]
+fn the_demonstration_clip_is_whole() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../receiver/examples/demo-clip/demo_720p30.mjpeg");
+    let (mut reader, mut decoder) = (MjpegReader::new(std::fs::File::open(path).unwrap()), JpegDecoder::default());
+    let (mut data, mut pictures) = (Vec::new(), 0);
+    while let Some(bytes) = reader.next_picture().unwrap() {
+        assert!(decoder.decode(bytes, &mut data).is_ok(), "picture {pictures}");
+        pictures += 1;
+    }
+    assert_eq!((pictures, reader.broken()), (124, 0));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Single pictures, as a camera's driver gives them in a buffer.
 
+use image::codecs::jpeg::JpegEncoder;
+use image::{ExtendedColorType, ImageEncoder};
 use sender::source::{JpegDecoder, JpegFault};
 
 use super::made::{Jpeg, Samples, segment};
@@ -121,6 +123,8 @@ fn kinds_that_cannot_be_used_are_named() {
     assert_eq!(changed(1, 0xc9), Err(JpegFault::Coding("with arithmetic codes")));
     assert!(matches!(changed(9, 2), Err(JpegFault::Structure(_))));
     assert_eq!(changed(5, 0xff).map_err(|fault| fault.kind()), Err("size"));
+    // 8 KiB of data are the least for 16384 lines of 1024 pixels.
+    assert_eq!(changed(7, 4).map_err(|fault| fault.kind()), Err("damaged"));
     assert_eq!(of(b"\xff\xd8\xff\xd9"), Err(JpegFault::Structure("it has no frame")));
     assert_eq!(of(b"no picture"), Err(JpegFault::NoPicture));
     let mut tables = vec![0xff, 0xd8];
@@ -174,4 +178,43 @@ fn bytes_that_a_camera_leaves_behind_every_picture_are_no_damage() {
     assert!([2, 2, 2].iter().all(|&bytes| is_taken(&longer(bytes))), "it is always so");
     assert!(!is_taken(&longer(3)) && is_taken(&whole) && !is_taken(&longer(2)));
     assert!((0..9).all(|_| !is_taken(&longer(30))), "so many are a part of the picture");
+}
+
+/// Returns a picture of another encoder, in colour or grey.
+fn of_another_encoder((width, height): (u32, u32), colour: ExtendedColorType, sample: fn(usize) -> u8) -> Vec<u8> {
+    let bytes = (width * height) as usize * if colour == ExtendedColorType::L8 { 1 } else { 3 };
+    let samples: Vec<_> = (0..bytes).map(sample).collect();
+    let mut jpeg = Vec::new();
+    JpegEncoder::new_with_quality(&mut jpeg, 90).write_image(&samples, width, height, colour).unwrap();
+    jpeg
+}
+
+#[test]
+fn pictures_of_another_encoder_pass_the_check() {
+    for size in [(1, 1), (2, 3), (17, 31), (64, 48), (640, 8), (8, 640), (333, 217)] {
+        for colour in [ExtendedColorType::L8, ExtendedColorType::Rgb8] {
+            for sample in [|_| 128_u8, |at| (at * at % 251) as u8] {
+                let found = JpegDecoder::default().decode(&of_another_encoder(size, colour, sample), &mut Vec::new());
+                assert_eq!(found.map(|(_, size)| (size.width() as u32, size.height() as u32)), Ok(size));
+            }
+        }
+    }
+}
+
+#[test]
+fn most_damage_of_a_picture_full_of_texture_is_seen() {
+    let whole = of_another_encoder((333, 217), ExtendedColorType::Rgb8, |at| (at * at % 251) as u8);
+    let data = whole.windows(2).position(|pair| pair == [0xff, 0xda]).unwrap() + 14;
+    let places: Vec<_> = (data..whole.len() - 42).step_by((whole.len() - data) / 300).collect();
+    let is_seen = |&&at: &&usize| {
+        let mut bytes = whole.clone();
+        (0..40).for_each(|number| bytes[at + number] = (at * 31 + number * 57) as u8);
+        of_any_size(&bytes).is_err()
+    };
+    let seen = places.iter().filter(is_seen).count();
+    assert!(seen * 10 >= places.len() * 9, "{seen} of {}", places.len());
+}
+
+fn of_any_size(bytes: &[u8]) -> Result<(), JpegFault> {
+    JpegDecoder::default().decode(bytes, &mut Vec::new()).map(|_| ())
 }

@@ -5,7 +5,7 @@ use common::units::{FrameId, SequenceNumber};
 use common::wire::media::{Content as Carried, MediaHeader};
 use picture::coded::{FrameHeader, ReceivedFrame, StepIndex};
 use picture::container::{ContainerReader, Content, Entry, FileFrame};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, Raster};
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::pyramid::BlockLayout;
 
@@ -17,6 +17,7 @@ fn stream(serial: u64, profile: Profile) -> Arc<Recorded> {
         frame_rate: FrameRate::new(50, 1).unwrap(),
         chroma: Chroma::Grey,
         colour: ColourSpace::JPEG,
+        raster: Raster::default(),
         codec: CodecParams { profile, ..CodecParams::default() },
     };
     Arc::new(Recorded { serial, params, start: FrameId(0) })

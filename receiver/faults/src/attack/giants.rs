@@ -7,7 +7,7 @@ use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
 use common::wire::media::{Content, MediaHeader};
 use picture::coded::{FrameHeader, StepIndex};
-use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, Raster};
 use picture::params::{Boundary, CodecParams, Padding, Profile, StreamParams};
 
 use super::caller::call;
@@ -30,6 +30,7 @@ fn params(width: u32, height: u32, rate: (u32, u32)) -> Result<StreamParams> {
         frame_rate: FrameRate::new(rate.0, rate.1).context("a frame rate")?,
         chroma: Chroma::C444,
         colour: ColourSpace::JPEG,
+        raster: Raster::default(),
         codec: CodecParams { padding: Padding::Zero, boundary: Boundary::Periodic, ..CodecParams::default() },
     })
 }

@@ -25,7 +25,7 @@ const AHEAD_BYTES: usize = 16;
 
 /// A Huffman table: code length and symbol, by the bits that come next.
 struct Codes {
-    short: Vec<(u8, u8)>,
+    short: Box<[(u8, u8); 1 << LOOKED_UP]>,
     /// By length: the first code that is longer, left-aligned to [`CODE_BITS`], and what to add to a code for its symbol's place.
     ends: [(u32, i64); CODE_BITS as usize + 1],
     symbols: Vec<u8>,
@@ -36,7 +36,7 @@ impl Codes {
     fn new(table: &[u8]) -> Option<Self> {
         let (counts, symbols) = table.split_first_chunk::<{ CODE_BITS as usize }>()?;
         let mut codes = Self {
-            short: vec![(0, 0); 1 << LOOKED_UP],
+            short: Box::new([(0, 0); 1 << LOOKED_UP]),
             ends: [(0, 0); CODE_BITS as usize + 1],
             symbols: symbols.to_vec(),
         };
@@ -71,6 +71,7 @@ struct Bits<'a> {
 }
 
 impl Bits<'_> {
+    #[inline(always)]
     fn fill(&mut self) {
         if self.count <= 32 {
             let next = self
@@ -79,16 +80,19 @@ impl Bits<'_> {
                 .and_then(<[u8]>::first_chunk)
                 .map_or(0, |four| u32::from_be_bytes(*four));
             self.held |= u64::from(next) << (32 - self.count);
-            (self.at, self.count) = (self.at + 4, self.count + 32);
+            (self.at, self.count) = (self.at.wrapping_add(4), self.count.wrapping_add(32));
         }
     }
 
+    /// Takes at most 32 bits, of which there are as many.
+    #[inline(always)]
     fn skip(&mut self, bits: u32) {
-        self.held <<= bits;
-        self.count -= bits;
+        self.held = self.held.wrapping_shl(bits);
+        self.count = self.count.wrapping_sub(bits);
     }
 
-    /// Takes a code and returns its symbol.
+    /// Takes a code and returns its symbol; the number behind it is there then, too.
+    #[inline(always)]
     fn symbol(&mut self, codes: &Codes) -> Option<u8> {
         self.fill();
         let (length, symbol) = codes.short[(self.held >> (64 - LOOKED_UP)) as usize];
@@ -96,6 +100,11 @@ impl Bits<'_> {
             self.skip(length.into());
             return Some(symbol);
         }
+        self.long_symbol(codes)
+    }
+
+    #[cold]
+    fn long_symbol(&mut self, codes: &Codes) -> Option<u8> {
         let code = (self.held >> (64 - CODE_BITS)) as u32;
         let length = (LOOKED_UP + 1..=CODE_BITS).find(|&length| code < codes.ends[length as usize].0)?;
         let place = i64::from(code >> (CODE_BITS - length)) + codes.ends[length as usize].1;

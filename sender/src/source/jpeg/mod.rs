@@ -15,6 +15,7 @@ mod stream;
 mod tables;
 
 use std::io::{self, Read};
+use std::thread;
 
 use picture::frame::{FrameSize, PixelFormat};
 
@@ -28,6 +29,8 @@ use tables::Tables;
 
 /// Most bytes behind the last code that are taken for a camera's habit.
 const HABIT_BYTES_MAX: usize = 4;
+/// Most pixels that a byte of coded data stands for: a block takes a bit at least, of a component with a quarter of the blocks.
+const PIXELS_A_BYTE_MAX: usize = 4 * 8 * 64;
 /// Pictures in a row with as many bytes behind their last code, after which that is a habit.
 const HABIT_PICTURES: u32 = 3;
 
@@ -125,12 +128,25 @@ impl JpegDecoder {
             }
         };
         let size = normal.header.size()?;
+        // So that a head alone cannot ask for memory.
+        if self.normal.len() < size.pixels() / PIXELS_A_BYTE_MAX {
+            return Err(JpegFault::Damaged("they are too few for its size".to_owned()));
+        }
         let (jpeg, header, planes) = (&self.normal, &normal.header, &mut self.planes);
-        let (checked, format) = if normal.is_sequential {
-            rayon::join(|| entropy::check(jpeg, header), || planes.decode(jpeg, Way::of(header), size, data))
-        } else {
-            (Ok(0), planes.decode(jpeg, Way::of(header), size, data))
-        };
+        // On a thread of its own, not on the coder's pool: there it would wait for the frame before.
+        let (checked, format) = thread::scope(|scope| {
+            let check = || entropy::check(jpeg, header);
+            let beside = normal
+                .is_sequential
+                .then(|| thread::Builder::new().name("check".to_owned()).spawn_scoped(scope, check));
+            let format = planes.decode(jpeg, Way::of(header), size, data);
+            let checked = match beside {
+                None => Ok(0),
+                Some(Ok(thread)) => thread.join().unwrap_or(Err("they cannot be checked")),
+                Some(Err(_)) => check(),
+            };
+            (checked, format)
+        });
         let left = checked.map_err(|why| JpegFault::Damaged(why.to_owned()))?;
         let format = format?;
         self.check_tail(left.saturating_sub(normal.padding))?;

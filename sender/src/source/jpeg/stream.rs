@@ -45,7 +45,7 @@ impl<R: Read> MjpegReader<R> {
             match scan(bytes) {
                 Scan::Whole { from, to } => {
                     let is_unsure = self.is_lost && bytes.len() <= PICTURE_BYTES_MAX;
-                    let tail = if is_unsure { headless(&bytes[to..]) } else { Tail::Other };
+                    let tail = if is_unsure { headless(&bytes[from..to], &bytes[to..]) } else { Tail::Other };
                     if let Tail::Headless { to: rest } = tail {
                         self.broken += 1;
                         self.start += to + rest;
@@ -149,6 +149,26 @@ pub(super) fn first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
+/// Returns the pixels that the frame of a picture names.
+fn frame_pixels(picture: &[u8]) -> u32 {
+    let mut at = 2;
+    while let Item::Segment { marker, from, to } = item(picture, at) {
+        if is_frame(marker) {
+            return pixels(&picture[from..to]);
+        }
+        at = to;
+    }
+    0
+}
+
+/// Returns the pixels that a start of frame names.
+fn pixels(frame: &[u8]) -> u32 {
+    match frame {
+        &[_, h1, h0, w1, w0, ..] => u32::from(u16::from_be_bytes([h1, h0])) * u32::from(u16::from_be_bytes([w1, w0])),
+        _ => 0,
+    }
+}
+
 /// What stands behind a picture.
 enum Tail {
     /// The rest of a picture that has no begin, up to `to`: the one before it was the thumbnail in one of its segments.
@@ -159,11 +179,14 @@ enum Tail {
     Unknown,
 }
 
-fn headless(bytes: &[u8]) -> Tail {
+fn headless(picture: &[u8], bytes: &[u8]) -> Tail {
     let (mut at, mut has_frame) = (0, false);
     loop {
         match item(bytes, at) {
-            Item::Segment { marker, to, .. } if is_frame(marker) => (at, has_frame) = (to, true),
+            // Some cameras put a smaller picture without a begin behind the large one.
+            Item::Segment { marker, from, to } if is_frame(marker) => {
+                (at, has_frame) = (to, pixels(&bytes[from..to]) > frame_pixels(picture));
+            }
             Item::Segment { marker: DHT | DQT, to, .. } => at = to,
             Item::Segment { marker: SOS, to, .. } if has_frame => {
                 return data_end(bytes, to).map_or(Tail::Unknown, |to| Tail::Headless { to });
