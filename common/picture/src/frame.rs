@@ -312,7 +312,7 @@ impl Default for PixelAspect {
     }
 }
 
-/// Where the samples of a picture lie. Nothing is computed with it: who writes pictures passes it on.
+/// Places of the samples of a picture. Nothing is computed with them: who writes pictures passes them on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Raster {
     /// Place of chroma of 4:2:0.

@@ -18,7 +18,7 @@ pub struct StreamParams {
     pub chroma: Chroma,
     /// Meaning of the samples.
     pub colour: ColourSpace,
-    /// Where the samples lie.
+    /// Places of the samples.
     pub raster: Raster,
     /// Transform and coefficient code.
     pub codec: CodecParams,

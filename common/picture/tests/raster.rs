@@ -1,4 +1,4 @@
-//! Where samples lie, from one end to the other: bytes, `.duet` files.
+//! Places of samples, from one end to the other: bytes, `.duet` files.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use picture::container::{ContainerReader, ContainerWriter, FileError, file_bytes};

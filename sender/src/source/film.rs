@@ -1,4 +1,4 @@
-//! What a file of pictures can do.
+//! Files of pictures, as the source that plays them sees them.
 
 use picture::frame::PixelFormat;
 use shell::exit::Failure;

@@ -51,7 +51,7 @@ pub struct SourceInfo {
     pub frame_rate: FrameRate,
     /// Meaning of their samples.
     pub colour: ColourSpace,
-    /// Where their samples lie, as far as a stream of their chroma keeps it.
+    /// Places of their samples, as far as a stream of their chroma keeps it.
     pub raster: Raster,
     /// True if new pictures come whether or not older ones were taken: the newest counts. Otherwise none may be
     /// lost, and the source waits.

@@ -24,7 +24,7 @@ const USUAL_END: [(u32, u32); 2] = [(0b1010, 4), (0b00, 2)];
 /// That of the table that these pictures bring: one that is not usual, so that it is seen which one was taken.
 const OWN_END: (u32, u32) = (0b0, 1);
 
-/// What a picture's samples are.
+/// Meanings of a picture's samples.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Samples {
     /// Y Cb Cr as JFIF has them.

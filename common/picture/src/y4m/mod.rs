@@ -36,7 +36,7 @@ pub struct Y4mHeader {
     pub rate: Option<FrameRate>,
     /// Sampling of chroma.
     pub chroma: Chroma,
-    /// Where the samples lie. The place of chroma counts for 4:2:0 with 8 bits.
+    /// Places of the samples. The place of chroma counts for 4:2:0 with 8 bits.
     pub raster: Raster,
     /// Bits of a sample.
     pub depth: BitDepth,

@@ -28,7 +28,7 @@ pub(crate) struct PictureInfo {
     pub(crate) size: FrameSize,
     pub(crate) format: PixelFormat,
     pub(crate) depth: BitDepth,
-    /// Where the samples lie.
+    /// Places of the samples.
     pub(crate) raster: Raster,
     /// Meaning of Y, Cb and Cr, now or after conversion from RGB.
     pub(crate) colour: ColourSpace,

@@ -1,4 +1,4 @@
-//! Whether coded data are what they seem: a walk over all codes of a sequential picture.
+//! Damage of coded data, found by a walk over all codes of a sequential picture.
 //!
 //! The library makes a picture of damaged data without a word wherever codes fall into step again, which they soon do: of 2000
 //! photographs with forty wrong bytes it let 616 pass. What gives them away is a run beyond the block's end, a mean that no samples
@@ -128,7 +128,7 @@ impl Bits<'_> {
     }
 }
 
-/// What a quantisation table says of the numbers that it belongs to.
+/// Limits that a quantisation table sets to the numbers that it belongs to.
 #[derive(Clone)]
 struct Steps {
     mean: i32,

@@ -1,4 +1,4 @@
-//! What a picture says of itself before its data.
+//! The head of a picture: its frame, application segments and comments.
 
 use picture::frame::FrameSize;
 
@@ -34,7 +34,7 @@ pub(super) struct Component {
     pub(super) table: u8,
 }
 
-/// What application segments and comments say.
+/// Statements of application segments and comments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     is_jfif: bool,

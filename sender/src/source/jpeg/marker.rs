@@ -27,7 +27,7 @@ const fn is_structure(marker: u8) -> bool {
     is_frame(marker) || matches!(marker, DHT | SOS | DQT | DRI)
 }
 
-/// What stands at a place of a stream. Places count from the start of the bytes given.
+/// Contents of a place of a stream. Places count from the start of the bytes given.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Item {
     /// The begin of a picture, whose marker stands at `at`.

@@ -73,7 +73,7 @@ struct Frame {
     /// Of each component, the bit down to which each coefficient has come, as progressive pictures refine it.
     bits: Vec<[u8; COEFFICIENTS]>,
     is_progressive: bool,
-    /// Where its marker is in what is written.
+    /// Place of its marker in what is written.
     at: usize,
 }
 

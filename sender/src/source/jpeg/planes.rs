@@ -12,7 +12,7 @@ use super::header::{Colours, Component, Header};
 /// The library's complaint about bytes behind the last code of a picture.
 const EXTRANEOUS: &str = " extraneous bytes before marker 0xd9";
 
-/// How a picture's samples leave the library.
+/// Ways in which a picture's samples leave the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// In planes of this sampling, for a picture in this format.

@@ -169,7 +169,7 @@ fn pixels(frame: &[u8]) -> u32 {
     }
 }
 
-/// What stands behind a picture.
+/// Bytes behind a picture.
 enum Tail {
     /// The rest of a picture that has no begin, up to `to`: the one before it was the thumbnail in one of its segments.
     Headless { to: usize },

@@ -16,7 +16,7 @@ pub(super) struct Tables {
     huffman: [[Option<Vec<u8>>; TABLES]; 2],
 }
 
-/// What a table is for.
+/// Uses of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Quantisation,
