@@ -9,7 +9,7 @@ const SAMPLING_KEY: &str = "YSCSS=";
 /// Parses a header line; also returns true if its pictures are 4:2:2.
 pub(super) fn parse(line: &str) -> Result<(Y4mHeader, bool), Y4mError> {
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-    if !words.next().is_some_and(|word| word.trim_end_matches('\r') == MAGIC) {
+    if words.next().is_none_or(|word| word.trim_end_matches('\r') != MAGIC) {
         return Err(Y4mError::NoHeader);
     }
     if line.ends_with('\r') {
