@@ -157,13 +157,13 @@ impl Absence {
     }
 }
 
-/// What is wrong with the camera there.
+/// A fault of the camera there.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     name: &'static str,
     /// Words about one that has never given a picture.
     never: &'static str,
-    /// What is done about it there.
+    /// Words about the remedy that is tried there.
     tried: &'static str,
 }
 

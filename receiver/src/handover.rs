@@ -155,7 +155,7 @@ pub struct LinkSnapshot {
     pub left: Option<Timestamp>,
     /// The way that packets take.
     pub path: PathInUse,
-    /// What keeps the other side from being met, as far as is known.
+    /// Obstacle that keeps the other side from being met, as far as is known.
     pub obstacle: Option<Obstacle>,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Overlay {
     /// Sentence to show while no picture comes.
     notice: Option<String>,
     message: Option<(String, Timestamp)>,
-    /// What this machine lacks, as long as it does.
+    /// Sentence about something that this machine lacks, as long as it does.
     alert: Option<String>,
     /// The last way that packets have come.
     path: Option<&'static str>,

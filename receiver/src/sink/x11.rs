@@ -12,7 +12,7 @@ use x11rb::protocol::xproto::{
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
-pub(super) use self::layout::Layout;
+pub(super) use self::layout::PixelLayout;
 use self::layout::UnknownLayout;
 pub(super) use self::surface::{Passage, Surface};
 use super::SinkError;
@@ -64,9 +64,9 @@ impl Display {
     }
 
     /// Returns the way in which the server keeps the pixels of windows that are like the screen.
-    pub(super) fn layout(&self) -> std::result::Result<Layout, UnknownLayout> {
+    pub(super) fn layout(&self) -> std::result::Result<PixelLayout, UnknownLayout> {
         let setup = self.connection.setup();
-        Layout::of(setup, &setup.roots[self.screen])
+        PixelLayout::of(setup, &setup.roots[self.screen])
     }
 
     /// Returns the first of `extensions` that the server lacks.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::{Daemon, Folder, receiver, sender};
 
-/// What the left and the right machine have said; none where there are no network namespaces.
+/// Returns the words of the left and the right machine; none where there are no network namespaces.
 fn run(what: &str) -> Option<[String; 2]> {
     let folder = Folder::new();
     let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/daemons/cable.sh"));

@@ -1,4 +1,4 @@
-//! What keeps two machines from meeting, as far as this one knows: for the log, and for the window, which is all that a musician
+//! Obstacles that keep two machines from meeting, as far as this one knows: for the log, and for the window, which is all that a musician
 //! looks at.
 
 use std::fmt;

@@ -3,16 +3,16 @@
 
 use super::composition::{Composition, parts};
 use crate::sink::SinkError;
-use crate::sink::x11::{self, Display, Layout, Passage, Surface};
+use crate::sink::x11::{self, Display, Passage, PixelLayout, Surface};
 
 /// Rows that go to the X server at once.
 const PART_ROWS: usize = 90;
 
-/// What shows the frames of a window.
+/// Shows the frames of a window.
 pub(super) struct Painter {
     window: u32,
-    layout: Layout,
-    /// What was ready for frames of the last size, and if the server may share memory.
+    layout: PixelLayout,
+    /// Place of frames of the last size, and if the server may share memory.
     surface: Option<Surface>,
     shares: bool,
     /// The part that was made last, and the next one.
@@ -24,7 +24,7 @@ pub(super) struct Painter {
 
 impl Painter {
     /// Paints `window`, whose pixels are of `layout`.
-    pub(super) fn new(window: u32, layout: Layout) -> Self {
+    pub(super) fn new(window: u32, layout: PixelLayout) -> Self {
         Self { window, layout, surface: None, shares: true, parts: Default::default(), frame: Vec::new(), size: (0, 0) }
     }
 

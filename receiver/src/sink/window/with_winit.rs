@@ -38,7 +38,7 @@ use super::painter::Painter;
 use super::pane::{Key, News, Pane};
 use super::unbroken::unbroken;
 use super::{TITLE, WAITING_SIZE};
-use crate::sink::x11::{self, Display, Layout};
+use crate::sink::x11::{self, Display, PixelLayout};
 use crate::sink::{SinkError, display_loss};
 
 /// Message about a compositor that has gone.
@@ -65,7 +65,7 @@ pub(super) struct WinitPane {
     seen: Seen,
 }
 
-/// What belongs to winit and softbuffer.
+/// The window as winit and softbuffer have it.
 struct Parts {
     /// Memory that is shared with the display server: on X11 for each part of a frame, otherwise for the whole.
     surfaces: Vec<Surface<OwnedDisplayHandle, Rc<Window>>>,
@@ -140,7 +140,7 @@ impl WinitPane {
     fn open_on(
         mut builder: EventLoopBuilder<()>,
         seen: &mut Seen,
-        display: Option<(Display, Layout)>,
+        display: Option<(Display, PixelLayout)>,
     ) -> Result<(Parts, Option<X11>), SinkError> {
         let mut event_loop = builder.build().map_err(no_display)?;
         display_loss::survive(&event_loop);

@@ -24,7 +24,7 @@ pub(in crate::sink) enum UnknownLayout {
 
 /// The way in which an X server keeps the pixels of a window.
 #[derive(Clone, Debug)]
-pub(in crate::sink) struct Layout {
+pub(in crate::sink) struct PixelLayout {
     depth: u8,
     /// Bytes of a pixel.
     bytes: usize,
@@ -45,7 +45,7 @@ struct Description {
     order: ImageOrder,
 }
 
-impl Layout {
+impl PixelLayout {
     /// Returns the layout of windows that have the kind of pixels of `screen`.
     pub(super) fn of(setup: &Setup, screen: &Screen) -> Result<Self, UnknownLayout> {
         let depth = screen.root_depth;
@@ -147,7 +147,7 @@ mod tests {
     const PIXELS: [u32; 5] = [0, 0x00ff_ffff, 0x0080_0000, 0x0000_8000, 0x0000_0080];
 
     fn laid_out(description: Description) -> Vec<u8> {
-        let layout = Layout::described(description).unwrap();
+        let layout = PixelLayout::described(description).unwrap();
         layout.laid_out(&PIXELS, PIXELS.len(), &mut Vec::new()).to_vec()
     }
 
@@ -179,8 +179,12 @@ mod tests {
 
     #[test]
     fn rows_end_where_the_server_says() {
-        let layout =
-            Layout::described(Description { bits_per_pixel: 16, depth: 16, masks: [0xf800, 0x07e0, 0x1f], ..WIDE });
+        let layout = PixelLayout::described(Description {
+            bits_per_pixel: 16,
+            depth: 16,
+            masks: [0xf800, 0x07e0, 0x1f],
+            ..WIDE
+        });
         let layout = layout.unwrap();
         assert_eq!([1, 2, 3, 5].map(|width| layout.row_bytes(width)), [4, 4, 8, 12]);
         let mut room = vec![9; 100];
@@ -190,22 +194,22 @@ mod tests {
 
     #[test]
     fn what_the_rest_of_the_program_has_is_taken_as_it_is_where_it_fits() {
-        let own = Layout::described(Description { order: OWN_ORDER, ..WIDE }).unwrap();
+        let own = PixelLayout::described(Description { order: OWN_ORDER, ..WIDE }).unwrap();
         assert!(own.is_usual());
         let mut room = Vec::new();
         assert_eq!(own.laid_out(&PIXELS, 5, &mut room), bytemuck::cast_slice::<_, u8>(&PIXELS));
         // A window with the usual places in more bits than libraries take.
-        assert!(!Layout::described(Description { depth: 30, ..WIDE }).unwrap().is_usual());
+        assert!(!PixelLayout::described(Description { depth: 30, ..WIDE }).unwrap().is_usual());
     }
 
     #[test]
     fn screens_without_colours_of_their_own_are_refused_by_name() {
         for class in [VisualClass::PSEUDO_COLOR, VisualClass::STATIC_GRAY, VisualClass::GRAY_SCALE] {
-            let refused = Layout::described(Description { class, depth: 8, bits_per_pixel: 8, ..WIDE });
+            let refused = PixelLayout::described(Description { class, depth: 8, bits_per_pixel: 8, ..WIDE });
             assert_eq!(refused.unwrap_err(), UnknownLayout::Palette(8));
         }
         for (bits_per_pixel, masks) in [(4, OWN_MASKS), (0, OWN_MASKS), (64, OWN_MASKS), (32, [0xff, 0, 0xff00])] {
-            let refused = Layout::described(Description { bits_per_pixel, masks, ..WIDE });
+            let refused = PixelLayout::described(Description { bits_per_pixel, masks, ..WIDE });
             assert_eq!(refused.unwrap_err(), UnknownLayout::Bits(24));
         }
     }

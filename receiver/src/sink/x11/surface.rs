@@ -9,7 +9,7 @@ use x11rb::protocol::shm::{ConnectionExt as _, Seg};
 use x11rb::protocol::xproto::{ConnectionExt, CreateGCAux, Gcontext, GetInputFocusReply, ImageFormat, Window};
 use x11rb::rust_connection::RustConnection;
 
-use super::{Display, Layout, Result, is_lost};
+use super::{Display, PixelLayout, Result, is_lost};
 
 /// Parts of a surface.
 const SLOTS: usize = 3;
@@ -22,7 +22,7 @@ pub(in crate::sink) struct Surface {
     width: u16,
     /// Rows of a part.
     rows: u16,
-    layout: Layout,
+    layout: PixelLayout,
     context: Gcontext,
     memory: Option<Memory>,
     /// A part as the server wants it.
@@ -52,7 +52,7 @@ impl Display {
         &self,
         window: Window,
         (width, rows): (usize, usize),
-        layout: &Layout,
+        layout: &PixelLayout,
         shares: bool,
     ) -> Result<Surface> {
         let context = self.connection.generate_id()?;
@@ -79,7 +79,7 @@ impl Display {
     }
 
     /// Returns true if the server reads this program's memory. An error means that it has gone.
-    pub(in crate::sink) fn shares_memory(&self, window: Window, layout: &Layout) -> Result<bool> {
+    pub(in crate::sink) fn shares_memory(&self, window: Window, layout: &PixelLayout) -> Result<bool> {
         let tried = self.surface(window, (1, 1), layout, true)?;
         self.forget(&tried)?;
         Ok(tried.is_shared())
