@@ -10,7 +10,8 @@ use common::linktest::{Answerer, Tester, Turning};
 use common::prediction::{REPLAYS_MAX, References, SentFrame};
 use common::protection::Protection;
 use common::reach::{
-    ADDRESSES_MAX, Act, Kind, LENGTH_BYTES, Message, Note, PROBE_BYTES_MAX, Probe, Route, Steering, Ticket, usable,
+    ADDRESSES_MAX, Act, Allowance, Kind, LENGTH_BYTES, Message, Note, PROBE_BYTES_MAX, Probe, Route, Steering, Ticket,
+    usable,
 };
 use common::reassemble::Reassembler;
 use common::session::{FrameTimes, ReceiverOptions, ReceiverSession, SenderSession};
@@ -429,23 +430,29 @@ fn call_probe(input: &[u8]) {
     let ways = [9, 10].map(|last| Route::from(std::net::SocketAddr::from(([203, 0, 113, last], 20_000))));
     let mut now = Timestamp::default();
     let mut steering = Steering::new(ways[0], Kind::Relayed, now);
+    let (mut allowance, mut nonce) = (Allowance::default(), 0);
     for (kind, bytes) in records(input) {
         let from = ways[usize::from(kind) / 4 % 2];
         match (kind % 4, Probe::decode(bytes)) {
             (TIME, _) => now = now + Duration::from_millis(bytes.len() as u64),
-            (_, Some(Probe::Question { number, candidates })) => {
+            (_, Some(Probe::Question { number, candidates, .. })) => {
                 assert!(candidates.len() <= ADDRESSES_MAX);
                 assert!(candidates.iter().all(|candidate| usable(candidate.address)));
-                if steering.on_question(from, number, now) {
+                if steering.on_question(from, number, bytes.len(), &mut allowance, now) {
                     steering.set_told(&candidates, now);
                 }
             }
-            (_, Some(Probe::Answer(number))) => {
-                steering.on_answer(from, number, now);
+            (_, Some(Probe::Answer(nonce))) => {
+                steering.on_answer(from, nonce, now);
             }
             (_, None) => {}
         }
-        let acts: Vec<Act> = std::iter::from_fn(|| steering.poll(now)).take(ACTS_MAX).collect();
+        // Small ones, so that some answers are right.
+        let mut act = || {
+            nonce += 1;
+            steering.poll(now, nonce, &mut allowance)
+        };
+        let acts: Vec<Act> = std::iter::from_fn(&mut act).take(ACTS_MAX).collect();
         assert!(acts.len() < ACTS_MAX && steering.len() < ACTS_MAX);
     }
 }

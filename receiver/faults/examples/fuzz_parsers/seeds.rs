@@ -184,7 +184,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
         let (proof, expires, candidates) = ([7; PROOF_BYTES], 2_000_000_000, candidates.clone());
         put("ticket", name, Ticket { purpose, key, proof, expires, candidates }.to_string().as_bytes())?;
     }
-    let questions = [Probe::Question { number: 1, candidates: candidates.clone() }, Probe::Answer(1)];
+    let questions = [Probe::Question { number: 1, nonce: 1, candidates: candidates.clone() }, Probe::Answer(1)];
     let mut life = Vec::new();
     for (name, probe) in ["question", "answer"].into_iter().zip(questions) {
         put("call-probe", name, &probe.encode(0))?;

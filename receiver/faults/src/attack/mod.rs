@@ -12,6 +12,7 @@ mod caller;
 mod devices;
 mod floods;
 mod forged;
+mod forged_answers;
 mod full_disk;
 mod giants;
 pub(crate) mod initial;
@@ -19,12 +20,15 @@ mod introduction;
 mod listed;
 mod log_lines;
 mod outcome;
+mod peer_in_call;
 mod pings;
+mod replayed_knock;
 mod restart;
 mod rewrites;
 mod silent_readers;
 mod stalled_source;
 mod testbed;
+mod told_addresses;
 mod weak_key;
 mod wire;
 
@@ -108,6 +112,20 @@ pub const ALL: &[Attack] = &[
         name: "rewrites",
         title: "a listed peer connects, then moves, hundreds of times a second; it is taken out of the file meanwhile",
         run: rewrites::run,
+    Attack {
+        name: "told-addresses",
+        title: "a peer in a call tells ever new addresses of others",
+        run: told_addresses::run,
+    },
+    Attack {
+        name: "forged-answers",
+        title: "a peer in a call answers in the name of an address that hears nothing",
+        run: forged_answers::run,
+    },
+    Attack {
+        name: "replayed-knock",
+        title: "a friend's knock is sent again with a third party's source",
+        run: replayed_knock::run,
     },
     Attack { name: "no-driver", title: "the OpenCL driver is removed in a call", run: devices::removed },
 ];

@@ -69,6 +69,11 @@ impl Testbed {
         self.with_key(name, name)
     }
 
+    /// Returns the same with the key of `identity`.
+    pub(crate) fn plain_as(&self, name: &str, identity: &str) -> Result<Command> {
+        self.with_key(name, identity)
+    }
+
     fn with_key(&self, name: &str, identity: &str) -> Result<Command> {
         self.identity(identity)?;
         let mut command = Command::new(self.path(name));
