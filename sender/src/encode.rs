@@ -546,7 +546,7 @@ mod tests {
         assert_eq!(now(&encode, true), None);
         encode.gate.source_stands.store(true, Ordering::Relaxed);
         assert_eq!(now(&encode, true).as_deref(), Some(STALLED));
-        encode.gate.source_lost.store(true, Ordering::Relaxed);
+        encode.gate.source_health.set_lost(true);
         assert_eq!(now(&encode, true).as_deref(), Some(LOST));
         encode.gate.source_stands.store(false, Ordering::Relaxed);
         assert_eq!(now(&encode, true), None);

@@ -257,7 +257,8 @@ pub fn call(
 }
 
 /// The way for two machines to get to know each other.
-pub const INTRODUCE: &str = "`sender invite NAME` prints a ticket for the other musician, who types `sender join NAME` and pastes it";
+pub const INTRODUCE: &str =
+    "`sender invite NAME` prints a ticket for the other musician, who types `sender join NAME` and pastes it";
 
 /// Puts `value` in `target` if there is one.
 pub fn replace<T>(target: &mut Option<T>, value: Option<T>) {

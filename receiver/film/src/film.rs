@@ -43,7 +43,7 @@ impl Film {
         let frame = self.source.next(std::mem::take(&mut self.used))?;
         Ok(frame.map(|frame| {
             let luma = luma(&frame, size);
-            self.used = frame.data;
+            self.used = frame.data.into_memory().unwrap_or_default();
             luma.reduced()
         }))
     }

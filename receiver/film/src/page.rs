@@ -38,7 +38,7 @@ pub fn show() -> Result<(), Failure> {
         picture.data_mut().copy_from_slice(&frame.data);
         window.show(FrameId(number), &picture).map_err(Failure::device)?;
         number = number.wrapping_add(1);
-        used = frame.data;
+        used = frame.data.into_memory().unwrap_or_default();
     }
     Ok(())
 }

@@ -127,10 +127,8 @@ impl Meeting {
     }
 
     /// Knocks once at each of `candidates`.
-    pub(super) fn knock(&self, candidates: &[Candidate]) {
-        if let Err(failure) = self.search.knock(candidates) {
-            tracing::debug!("{failure}");
-        }
+    pub(super) fn knock(&mut self, candidates: &[Candidate]) {
+        self.search.knock(candidates);
     }
 
     /// Waits for knocks, and dials whoever knocks; where the other side dials, only answers. Nothing is lost if it is dropped

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::config::Turn;
 use common::reach::{
-    Allowance, Candidate, HeardKnocks, Kind, Knock, Meeting, News, Origin, Outside, Place, Port, Role, Rounds, Route,
-    Step, Via, merge,
+    Allowance, Candidate, HeardKnocks, KNOCK_BYTES, Kind, Knock, Meeting, News, Origin, Outside, Place, Port, Role,
+    Rounds, Route, Step, Via, merge,
 };
 use common::units::Timestamp;
 use tokio::sync::{mpsc, watch};
@@ -229,11 +229,13 @@ impl Search {
     }
 
     /// Knocks once at each of `candidates`, and looks for nobody there.
-    pub(crate) fn knock(&self, candidates: &[Candidate]) -> Result<(), Failure> {
-        for candidate in candidates.iter().filter(|candidate| self.reaches(candidate.address)) {
-            self.beside.sending().send(candidate.address, &self.knocks.make()?);
+    pub(crate) fn knock(&mut self, candidates: &[Candidate]) {
+        let (now, knock) = (clock::now(), Knock { made_ms: clock::unix_ms(), ..Knock::default() });
+        for &Candidate { address, .. } in candidates {
+            if self.reaches(address) && self.allowance.take(Origin::User, address, KNOCK_BYTES, now) {
+                self.beside.sending().send(address, &self.knocks.make(&knock));
+            }
         }
-        Ok(())
     }
 
     /// Begins anew: the connection has ended.

@@ -112,6 +112,7 @@ pub const ALL: &[Attack] = &[
         name: "rewrites",
         title: "a listed peer connects, then moves, hundreds of times a second; it is taken out of the file meanwhile",
         run: rewrites::run,
+    },
     Attack {
         name: "told-addresses",
         title: "a peer in a call tells ever new addresses of others",
