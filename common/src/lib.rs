@@ -6,7 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-mod allowance;
+mod act_limit;
 pub mod clock;
 pub mod config;
 pub mod latency;

@@ -11,7 +11,7 @@ use picture::vectors::VectorLayout;
 
 pub use self::assembly::{AssembledFrame, Recovered};
 use self::assembly::{Assembly, Brought, Piece};
-use crate::allowance::Allowance;
+use crate::act_limit::ActLimit;
 use crate::protection::prepare;
 use crate::units::{FrameId, Timestamp};
 use crate::wire::PacketError;
@@ -70,7 +70,7 @@ pub struct Reassembler {
     /// True if no frame is dropped for a newer one that is complete.
     waits: bool,
     /// Frames that may begin.
-    begins: Allowance,
+    begins: ActLimit,
     /// Oldest first.
     held: VecDeque<Assembly>,
     ready: VecDeque<AssembledFrame>,
@@ -96,7 +96,7 @@ impl Reassembler {
             bytes_max: params.chroma.picture_format().bytes(params.size).max(HELD_BYTES_MIN),
             window: WINDOW_FRAMES,
             waits: false,
-            begins: Allowance::new(at_once.max(AHEAD_FRAMES_MIN as u32), interval / SPEED_MAX as u32, now),
+            begins: ActLimit::new(at_once.max(AHEAD_FRAMES_MIN as u32), interval / SPEED_MAX as u32, now),
             held: VecDeque::with_capacity(WINDOW_FRAMES),
             ready: VecDeque::new(),
             released: before,

@@ -87,7 +87,7 @@ struct Host {
     ends: BTreeMap<SocketAddr, Answers>,
 }
 
-/// What went to an address and came from it.
+/// Bytes that went to an address and came from it.
 #[derive(Clone, Debug, Default)]
 struct Answers {
     nonces: BTreeSet<u64>,
@@ -722,7 +722,7 @@ fn run(seed: u64, one_port: bool) -> Outcome {
         assert!(host.knocks < (10 * PATHS_MAX as u64 + 250) * seconds, "{} knocks in {seconds} s", host.knocks);
         let span = Duration::from_secs(seconds);
         let all: u64 = host.ends.values().map(|end| end.unproved).sum();
-        let most: u64 = Origin::ALL.iter().map(|origin| origin.budget().within(span)).sum();
+        let most: u64 = Origin::ALL.iter().map(|origin| origin.quota().within(span)).sum();
         assert!(all <= most, "{all} bytes in {span:?} to addresses that have not answered");
         for (address, end) in &host.ends {
             let told: u64 =

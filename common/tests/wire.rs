@@ -96,7 +96,7 @@ fn golden_feedback() {
 
 #[test]
 fn golden_control_messages() {
-    assert_eq!(PROTOCOL_VERSION, 8);
+    assert_eq!(PROTOCOL_VERSION, 9);
     let t = Timestamp::from_us;
     let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     for (message, golden) in [

@@ -86,7 +86,7 @@ impl Absence {
             let Fault { name, never, tried } = fault;
             return Some(match self.last.filter(|_| !has_left) {
                 Some(last) => format!("{name}: no picture from {who} for {}; {tried}", time(last.at)),
-                None => sentence(format!("{who} is there{never}, {}; {tried}", time(link.source_told))),
+                None => sentence(format!("{who} {never}, {}; {tried}", time(link.source_told))),
             });
         }
         // What keeps the two apart is nearer than what is tried.
@@ -173,17 +173,17 @@ fn fault(source: SourceState) -> Option<Fault> {
         SourceState::Gives => None,
         SourceState::Stalled => Some(Fault {
             name: "Camera stalled",
-            never: " and the camera gives no picture yet",
+            never: "is there and the camera gives no picture yet",
             tried: "the computer there waits for it",
         }),
         SourceState::Lost => Some(Fault {
             name: "Camera lost",
-            never: " and has no camera yet",
+            never: "is there and has no camera yet",
             tried: "the computer there tries to open it again",
         }),
         SourceState::Unusable => Some(Fault {
             name: "Camera's pictures unusable",
-            never: " and no picture of the camera can be used yet",
+            never: "is there and no picture of the camera can be used yet",
             tried: "the computer there says why",
         }),
     }

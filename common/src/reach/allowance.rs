@@ -4,7 +4,7 @@
 //! address before it has returned a nonce of this machine's is counted here, whoever sends it: knocks, questions and answers
 //! of a call, from any port and through any relay.
 //!
-//! - **A second.** Each [`Origin`] of addresses has a budget of bytes a second; all of them together are the budget of all. So
+//! - **A second.** Each [`Origin`] of addresses has a quota of bytes a second; all of them together are the quota of all. So
 //!   lies of one origin take nothing from another.
 //! - **An address.** Each address has a total, which comes back within an hour; those that this machine's own user has given
 //!   get a little more all the time, for a friend who comes late.
@@ -44,16 +44,16 @@ pub enum Origin {
     Relay,
 }
 
-/// A budget that fills again.
+/// A quota that fills again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct Quota {
     /// Most bytes at once.
     pub burst: u64,
     /// Bytes that come back in an hour; at least 1.
     pub per_hour: u64,
 }
 
-impl Budget {
+impl Quota {
     const fn per_s(bytes: u64, burst: u64) -> Self {
         Self { burst, per_hour: 3_600 * bytes }
     }
@@ -75,58 +75,58 @@ impl Origin {
     /// All of them.
     pub const ALL: [Self; 6] = [Self::User, Self::Note, Self::House, Self::Call, Self::Packet, Self::Relay];
 
-    /// Returns the budget for all addresses of this origin.
-    pub const fn budget(self) -> Budget {
+    /// Returns the quota for all addresses of this origin.
+    pub const fn quota(self) -> Quota {
         match self {
             // Sixteen addresses from two ports and through a relay, ten knocks a second.
-            Self::User => Budget::per_s(20_000, 20_000),
+            Self::User => Quota::per_s(20_000, 20_000),
             // Two seconds at full speed, then some twenty packets a second.
-            Self::Note => Budget::per_s(1_000, 20_000),
-            Self::House => Budget::per_s(1_000, 12_000),
-            Self::Call => Budget::per_s(1_000, 6_000),
-            Self::Packet => Budget::per_s(8_000, 8_000),
+            Self::Note => Quota::per_s(1_000, 20_000),
+            Self::House => Quota::per_s(1_000, 12_000),
+            Self::Call => Quota::per_s(1_000, 6_000),
+            Self::Packet => Quota::per_s(8_000, 8_000),
             // All places of a relay once, and then each every second.
-            Self::Relay => Budget::per_s(5_000, 6_000),
+            Self::Relay => Quota::per_s(5_000, 6_000),
         }
     }
 
-    /// Returns the budget of one address; none: it gets what came from it, [`TIMES`] times.
-    pub const fn of_each(self) -> Option<Budget> {
+    /// Returns the quota of one address; none: it gets what came from it, [`TIMES`] times.
+    pub const fn of_each(self) -> Option<Quota> {
         match self {
             // Half a minute of knocks, then four a second.
-            Self::User => Some(Budget::per_s(170, 40_000)),
-            Self::Note | Self::House | Self::Call => Some(Budget { burst: 12_000, per_hour: 12_000 }),
+            Self::User => Some(Quota::per_s(170, 40_000)),
+            Self::Note | Self::House | Self::Call => Some(Quota { burst: 12_000, per_hour: 12_000 }),
             Self::Packet => None,
-            Self::Relay => Some(Budget::per_s(40, 4_000)),
+            Self::Relay => Some(Quota::per_s(40, 4_000)),
         }
     }
 }
 
-/// What is left of a budget, as the time at which all that was taken has come back.
+/// The rest of a quota, as the time at which all that was taken has come back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent(Timestamp);
 
 impl Spent {
     /// Returns the time from which on so many bytes may be taken; none: they are more than ever at once.
-    fn opens_at(self, budget: Budget, bytes: u64) -> Option<Timestamp> {
-        let [_, earned] = budget.earns(budget.burst.checked_sub(bytes)?);
+    fn opens_at(self, quota: Quota, bytes: u64) -> Option<Timestamp> {
+        let [_, earned] = quota.earns(quota.burst.checked_sub(bytes)?);
         Some(Timestamp::from_us(self.0.as_us().saturating_sub(earned.as_micros().try_into().unwrap_or(u64::MAX))))
     }
 
-    fn take(&mut self, budget: Budget, bytes: u64, now: Timestamp) {
-        let [earned, _] = budget.earns(bytes);
+    fn take(&mut self, quota: Quota, bytes: u64, now: Timestamp) {
+        let [earned, _] = quota.earns(bytes);
         self.0 = self.0.max(now) + earned;
     }
 }
 
-/// What came from an address and is not spent yet.
+/// Bytes that came from an address and are not spent yet.
 #[derive(Clone, Copy, Debug)]
 struct Credit {
     bytes: u64,
     heard: Timestamp,
 }
 
-/// What may still go to addresses that have not answered. It knows no socket and no clock, and its memory is bounded.
+/// Bytes that may still go to addresses that have not answered. It knows no socket and no clock, and its memory is bounded.
 #[derive(Clone, Debug, Default)]
 pub struct Allowance {
     origins: [Spent; Origin::ALL.len()],
@@ -150,14 +150,14 @@ impl Allowance {
     /// Returns the time from which on `bytes` may go to `address`; none: not before something comes from there.
     pub fn opens_at(&self, origin: Origin, address: SocketAddr, bytes: usize, now: Timestamp) -> Option<Timestamp> {
         let bytes = bytes as u64;
-        let all = self.origins[origin as usize].opens_at(origin.budget(), bytes)?;
+        let all = self.origins[origin as usize].opens_at(origin.quota(), bytes)?;
         if self.has_credit(address, bytes) {
             return Some(all);
         }
-        let budget = origin.of_each()?;
+        let quota = origin.of_each()?;
         let own = match self.addresses.get(&(origin, address)) {
-            Some(spent) => spent.opens_at(budget, bytes)?,
-            None => self.has_room_at(origin, now).filter(|_| bytes <= budget.burst)?,
+            Some(spent) => spent.opens_at(quota, bytes)?,
+            None => self.has_room_at(origin, now).filter(|_| bytes <= quota.burst)?,
         };
         Some(all.max(own))
     }
@@ -173,13 +173,13 @@ impl Allowance {
             if let Some(credit) = self.credits.get_mut(&address) {
                 credit.bytes -= bytes;
             }
-        } else if let Some(budget) = origin.of_each() {
+        } else if let Some(quota) = origin.of_each() {
             if !self.addresses.contains_key(&(origin, address)) {
                 self.make_room(origin, now);
             }
-            self.addresses.entry((origin, address)).or_default().take(budget, bytes, now);
+            self.addresses.entry((origin, address)).or_default().take(quota, bytes, now);
         }
-        self.origins[origin as usize].take(origin.budget(), bytes, now);
+        self.origins[origin as usize].take(origin.quota(), bytes, now);
         true
     }
 
@@ -246,9 +246,9 @@ mod tests {
     fn an_address_gets_its_total_and_then_what_comes_back_in_an_hour() {
         for origin in Origin::ALL {
             let mut allowance = Allowance::default();
-            let Some(budget) = origin.of_each() else { continue };
+            let Some(quota) = origin.of_each() else { continue };
             let sent = pour(&mut allowance, origin, 0..60_000, |_| 1);
-            let most = budget.within(Duration::from_secs(60));
+            let most = quota.within(Duration::from_secs(60));
             assert!((most - 41..=most).contains(&sent), "{origin:?}: {sent} of {most}");
             // Others of this origin, and the same address of another origin, have their own.
             assert!(allowance.take(origin, address(2), 41, at(120_000)));
@@ -256,10 +256,10 @@ mod tests {
     }
 
     #[test]
-    fn ever_new_addresses_get_no_more_than_the_budget_of_all_and_then_nothing() {
+    fn ever_new_addresses_get_no_more_than_the_quota_of_all_and_then_nothing() {
         let mut allowance = Allowance::default();
         let sent = pour(&mut allowance, Origin::Call, 0..10_000, |ms| ms);
-        let most = Origin::Call.budget().within(Duration::from_secs(10));
+        let most = Origin::Call.quota().within(Duration::from_secs(10));
         assert!(sent <= most, "{sent} of {most}");
         // Those that are remembered have a total each; what comes beyond them gets nothing.
         assert_eq!(allowance.of(Origin::Call).count(), ADDRESSES_MAX);
@@ -337,10 +337,10 @@ mod tests {
                     let span = end.since(*begin);
                     let all = of.entry(*origin).or_insert(0);
                     *all += bytes;
-                    prop_assert!(*all <= origin.budget().within(span), "{all} bytes of {origin:?} in {span:?}");
+                    prop_assert!(*all <= origin.quota().within(span), "{all} bytes of {origin:?} in {span:?}");
                     let one = to.entry((*origin, *number)).or_insert(0);
                     *one += bytes;
-                    let most = origin.of_each().map_or(0, |budget| budget.within(span));
+                    let most = origin.of_each().map_or(0, |quota| quota.within(span));
                     let came = TIMES * came.get(number).copied().unwrap_or_default();
                     prop_assert!(*one <= most + came, "{one} bytes of {origin:?} to one address in {span:?}");
                 }

@@ -18,7 +18,7 @@ const AGE_MAX_MS: u64 = 5 * 60 * 1_000;
 /// Knocks that are remembered: those of some seconds from all ports to all addresses, as some overtake others.
 const REMEMBERED_MAX: usize = 4_096;
 
-/// What a knock says.
+/// The content of a knock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Knock {
     /// Time at which it was made, on its maker's clock, milliseconds since 1970.

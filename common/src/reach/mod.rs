@@ -26,7 +26,7 @@ mod steering;
 mod tellings;
 mod ticket;
 
-pub use self::allowance::{Allowance, Budget, Origin, TIMES};
+pub use self::allowance::{Allowance, Origin, Quota, TIMES};
 pub use self::candidate::{ADDRESSES_MAX, Candidate, Kind, canonical, is_of_one_cable, merge, usable};
 pub use self::introduction::{Introduced, LENGTH_BYTES, MAC_BYTES, MESSAGE_BYTES_MAX, Message, MessageError};
 pub use self::knock::{HeardKnocks, KNOCK_BODY_BYTES, KNOCK_BYTES, KNOCK_TAG_BYTES, Knock};

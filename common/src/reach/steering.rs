@@ -75,7 +75,7 @@ pub enum Act {
         route: Route,
         /// Number of the question, higher than all before.
         number: u64,
-        /// What the answer returns.
+        /// Bits that the answer returns.
         nonce: u64,
         /// True if it must be as long as the longest packet of the call.
         is_full: bool,
@@ -805,7 +805,7 @@ mod tests {
                 assert!(end.steering.on_answer(relay, nonce, at(ms)));
             }
         }
-        let most = Origin::Call.budget().within(Duration::from_secs(60)) / QUESTION_BYTES as u64;
+        let most = Origin::Call.quota().within(Duration::from_secs(60)) / QUESTION_BYTES as u64;
         assert!((60..=most).contains(&asked), "{asked} of {most}");
     }
 

@@ -15,7 +15,7 @@ use self::inbound::Inbound;
 use super::outbox::Outbox;
 use super::reason::{Reason, Reasons};
 use super::{ProtocolViolation, check_hello, hello};
-use crate::allowance::Allowance;
+use crate::act_limit::ActLimit;
 use crate::clock::ClockOffset;
 use crate::reassemble::DatagramOutcome;
 use crate::units::Timestamp;
@@ -42,8 +42,8 @@ fn states_most(most: FrameSize) -> usize {
 }
 
 /// Streams that may begin on one connection, whose size somebody changes.
-fn welcomes_allowed(now: Timestamp) -> Allowance {
-    Allowance::new(8, Duration::from_secs(2), now)
+fn welcomes_allowed(now: Timestamp) -> ActLimit {
+    ActLimit::new(8, Duration::from_secs(2), now)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct ReceiverSession {
     pings: VecDeque<(u32, Timestamp)>,
     clock: ClockOffset,
     /// Streams that may begin on this connection: each costs a decoder.
-    welcomes: Allowance,
+    welcomes: ActLimit,
     control: Outbox,
     /// The newest report of states, until it leaves.
     states: Option<Vec<u8>>,

@@ -21,7 +21,7 @@ use super::reason::{Reason, Reasons};
 use super::sent::{Arrival, SentLog, round_trip};
 use super::watch::Watch;
 use super::{ProtocolViolation, check_hello, hello};
-use crate::allowance::Allowance;
+use crate::act_limit::ActLimit;
 use crate::packetise::{Packet, packetise, packetise_predicted};
 use crate::protection::{PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
@@ -33,13 +33,13 @@ use crate::wire::{LOWER_LAYERS_BYTES, PacketError, on_wire};
 
 /// Pings that are answered: 20 a second for long, as in a receiver's first moments; at once, twice as many as gather
 /// while QUIC waits on a dead line.
-fn pings_allowed(now: Timestamp) -> Allowance {
-    Allowance::new(64, Duration::from_millis(50), now)
+fn pings_allowed(now: Timestamp) -> ActLimit {
+    ActLimit::new(64, Duration::from_millis(50), now)
 }
 
 /// Streams that may begin anew on one connection: fewer than a receiver bears, which may learn of several at once.
-fn restarts_allowed(now: Timestamp) -> Allowance {
-    Allowance::new(4, Duration::from_millis(2_100), now)
+fn restarts_allowed(now: Timestamp) -> ActLimit {
+    ActLimit::new(4, Duration::from_millis(2_100), now)
 }
 
 /// Number of a frame's last datagrams that are marked as such: the receiver learns of its end though one is lost.
@@ -112,8 +112,8 @@ pub struct SenderSession {
     arrivals: Vec<Arrival>,
     loss_meter: LossMeter,
     control: Outbox,
-    pings: Allowance,
-    restarts: Allowance,
+    pings: ActLimit,
+    restarts: ActLimit,
     events: VecDeque<SenderEvent>,
     counters: SenderCounters,
     reasons: Reasons,

@@ -38,9 +38,9 @@ const ATTEMPTS_MAX: usize = 4;
 /// any moment. Then they become rarer, so that a wrong name is no nuisance to whoever is there.
 const EAGER: Duration = Duration::from_secs(60);
 const EAGER_AFTER_CALL: Duration = Duration::from_secs(660);
-/// Time from one attempt to the next then, at first and at last.
+/// Time from one attempt to the next then, at first and at last: a musician who starts the other side an hour later waits no longer.
 const RARER: Duration = Duration::from_secs(2);
-const RARE: Duration = Duration::from_secs(60);
+const RARE: Duration = Duration::from_secs(15);
 /// Time between two looks whether this machine's network is another.
 const LOOK_AT_NETWORK: Duration = Duration::from_millis(500);
 /// Time between two checks whether anything came.

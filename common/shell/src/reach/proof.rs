@@ -90,7 +90,7 @@ pub(crate) struct KnockKey {
 /// A knock of the other side, as it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeardKnock {
-    /// What it says.
+    /// Its content.
     pub(super) knock: Knock,
     tag: [u8; KNOCK_TAG_BYTES],
 }

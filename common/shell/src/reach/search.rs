@@ -71,7 +71,7 @@ pub(crate) struct Search {
     knocks: KnockKey,
     heard: HeardKnocks,
     meeting: Meeting,
-    /// What may go to addresses that have not answered, from this socket and through its relay.
+    /// Bytes that may go to addresses that have not answered, from this socket and through its relay.
     allowance: Allowance,
     stun: Stun,
     servers: mpsc::Receiver<SocketAddr>,

@@ -34,7 +34,7 @@ pub(super) struct PeerInCall {
     pub(super) seals: Seals,
     /// The victim.
     pub(super) target: SocketAddr,
-    /// What the victim has asked and answered here.
+    /// Questions and answers of the victim that came here.
     pub(super) probes: Receiver<Probe>,
     /// Probes as they came.
     sealed: Receiver<Vec<u8>>,
@@ -215,7 +215,7 @@ pub(super) fn socket(ip: Ipv4Addr) -> Result<UdpSocket> {
     Ok(socket)
 }
 
-/// What a third party gets.
+/// Packets that a third party gets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Got {
     pub(super) packets: u64,

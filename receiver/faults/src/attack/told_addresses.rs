@@ -50,7 +50,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
         got.packets as f64 / seconds,
         got.bytes as f64 / 1e3 / seconds
     );
-    let most = Origin::Call.budget().within(TELLS + AFTER);
+    let most = Origin::Call.quota().within(TELLS + AFTER);
     outcome.expect(said > 50_000, format!("only {said} bytes were told"));
     outcome.expect(got.packets > 0, "no address was asked: nothing was tried");
     outcome.at_most("bytes to others", Some(got.bytes as f64), most as f64);

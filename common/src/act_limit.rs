@@ -6,15 +6,15 @@ use crate::units::Timestamp;
 
 /// Allows `at_once` acts together, and one more each time that `each` has passed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct ActLimit {
     each: Duration,
     at_once: u32,
     /// Time at which all of them will be there again.
     full_at: Timestamp,
 }
 
-impl Allowance {
-    /// Creates an allowance of `at_once` at `now`; what is taken comes back one by one, `each` later.
+impl ActLimit {
+    /// Creates a limit of `at_once` at `now`; what is taken comes back one by one, `each` later.
     pub(crate) fn new(at_once: u32, each: Duration, now: Timestamp) -> Self {
         Self { each, at_once, full_at: now }
     }
@@ -37,11 +37,11 @@ mod tests {
     #[test]
     fn a_backlog_is_allowed_and_a_flood_is_not() {
         let at = |ms: u64| Timestamp::from_us(1_000 * ms);
-        let mut allowance = Allowance::new(64, Duration::from_millis(50), at(0));
-        assert!((0..64).all(|_| allowance.take(at(0))));
-        assert!(!allowance.take(at(0)) && !allowance.take(at(49)));
+        let mut limit = ActLimit::new(64, Duration::from_millis(50), at(0));
+        assert!((0..64).all(|_| limit.take(at(0))));
+        assert!(!limit.take(at(0)) && !limit.take(at(49)));
         // Twenty a second go on for ever.
-        assert!((1..100_000).all(|number| allowance.take(at(50 * number))));
-        assert!(!allowance.take(at(50 * 99_999)));
+        assert!((1..100_000).all(|number| limit.take(at(50 * number))));
+        assert!(!limit.take(at(50 * 99_999)));
     }
 }
