@@ -162,7 +162,7 @@ fn the_matrix_of_a_clip_follows_its_lines_or_its_word() {
         let is_red = |rgb: &[u8]| rgb[0] >= 252 && rgb[1] <= 3 && rgb[2] <= 3;
         assert!(rgb.chunks_exact(3).all(is_red), "{height} lines{word}: {:?}", &rgb[..3]);
         succeed(&["decode", &coded, &clip, "--backend", "cpu"]);
-        let line = format!("YUV4MPEG2 W2 H{height} F25:1 Ip A1:1 C444 XCOLORRANGE=LIMITED{word}\n");
+        let line = format!("YUV4MPEG2 W2 H{height} F25:1 Ip A0:0 C444 XCOLORRANGE=LIMITED{word}\n");
         assert!(fs::read(&clip).unwrap().starts_with(line.as_bytes()), "{line}");
     }
 }
