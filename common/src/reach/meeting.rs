@@ -1002,6 +1002,8 @@ mod tests {
         for port in 1..10_000 {
             meeting.hear(SocketAddr::from(([198, 51, 100, 1], port)).into(), 0, true, at(u64::from(port)));
         }
+        let newest = SocketAddr::from(([198, 51, 100, 1], 9_999));
+        assert!(meeting.kind_of(newest.into()).is_some(), "those that are not give way to each other");
         assert!(meeting.kind_of(friend).is_some());
         assert_eq!(meeting.len(), LEARNED_MAX);
     }

@@ -810,6 +810,21 @@ mod tests {
     }
 
     #[test]
+    fn new_addresses_are_taken_once_in_two_seconds() {
+        let mut end = End::new(route(HOME, false), Kind::Seen);
+        let one = |ms: u64| candidate(Kind::Seen, &format!("198.51.{}.{}:9", ms / 250, 1 + ms % 250));
+        let mut taken = Vec::new();
+        for ms in 0..5_000 {
+            end.steering.set_told(&[one(ms)], at(ms));
+            taken.extend(end.steering.kind_of(one(ms).address.into()).map(|_| ms));
+        }
+        assert_eq!(taken, [0, 2_000, 4_000]);
+        // The newest waits.
+        end.live(5_000, 6_001, |_, _| None);
+        assert!(end.steering.kind_of(one(4_999).address.into()).is_some());
+    }
+
+    #[test]
     fn addresses_in_this_house_are_taken_of_whoever_is_in_it() {
         let told = ["127.0.0.1:9", "192.168.1.7:9", "169.254.1.1:9", "[fd00::7]:9", "203.0.113.6:9"];
         let told = told.map(|text| candidate(Kind::Local, text));
