@@ -230,9 +230,12 @@ impl Search {
 
     /// Knocks once at each of `candidates`, and looks for nobody there.
     pub(crate) fn knock(&mut self, candidates: &[Candidate]) {
-        let (now, knock) = (clock::now(), Knock { made_ms: clock::unix_ms(), ..Knock::default() });
+        let now = clock::now();
         for &Candidate { address, .. } in candidates {
+            // Each counts once, so no two are alike.
+            let Ok(nonce) = random().map(u64::from_le_bytes) else { return };
             if self.reaches(address) && self.allowance.take(Origin::User, address, KNOCK_BYTES, now) {
+                let knock = Knock { made_ms: clock::unix_ms(), nonce, echo: 0 };
                 self.beside.sending().send(address, &self.knocks.make(&knock));
             }
         }
