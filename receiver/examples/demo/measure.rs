@@ -83,10 +83,13 @@ pub(crate) fn received(clip: &Clip, received: &Path, png: &Path) -> Result<Measu
 
 /// Returns the luma of a picture of the clip.
 pub(crate) fn luma_of(frame: &SourceFrame, size: FrameSize) -> Vec<u8> {
-    match frame.format {
-        PixelFormat::YCbCr8 => frame.data.chunks_exact(3).map(|pixel| pixel[0]).collect(),
-        _ => frame.data[..size.pixels()].to_vec(),
-    }
+    let step = match frame.format {
+        PixelFormat::Nv12 | PixelFormat::I420 | PixelFormat::I444 | PixelFormat::Grey8 => 1,
+        PixelFormat::Yuyv => 2,
+        // Of a clip without luma, as no JPEG decoder of ours gives one, the first colour.
+        PixelFormat::YCbCr8 | PixelFormat::Rgb8 => 3,
+    };
+    frame.data.iter().copied().step_by(step).take(size.pixels()).collect()
 }
 
 /// Returns the peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
