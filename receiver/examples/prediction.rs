@@ -117,6 +117,7 @@ fn upside_down(picture: &SourceFrame, size: FrameSize) -> SourceFrame {
             &[(width, height), (width.div_ceil(2), height.div_ceil(2)), (width.div_ceil(2), height.div_ceil(2))]
         }
         PixelFormat::YCbCr8 => &[(3 * width, height)],
+        PixelFormat::Yuyv => &[(4 * width.div_ceil(2), height)],
         other => panic!("a clip of {other:?}"),
     };
     let (mut data, mut rest) = (Vec::with_capacity(picture.data.len()), &*picture.data);
@@ -388,6 +389,7 @@ fn processor_time() -> Duration {
 fn psnr(source: &SourceFrame, luma: &[u8]) -> f64 {
     let step = match source.format {
         PixelFormat::I420 => 1,
+        PixelFormat::Yuyv => 2,
         PixelFormat::YCbCr8 => 3,
         other => panic!("a clip of {other:?}"),
     };
