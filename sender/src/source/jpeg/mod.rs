@@ -1,6 +1,6 @@
 //! JPEG pictures, of cameras and of files, to samples.
 //!
-//! What is around the coded data is read here, because cameras and files leave out, repeat and damage much of it; a picture in
+//! Reads all that stands around the coded data, because cameras and files leave out, repeat and damage much of it; a picture in
 //! normal form goes to the library.
 
 mod entropy;
