@@ -6,7 +6,7 @@ use common::config::{LinkMode, Peer, PublicKey};
 use common::stats::{CallState, HEARD_MAX, Standing};
 use common::units::Timestamp;
 use common::wire::control::SourceState;
-use shell::link::Obstacle;
+use net::link::Obstacle;
 
 use crate::handover::LinkSnapshot;
 

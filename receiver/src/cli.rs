@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::Parser;
 use common::config::raw::ReceiverFile;
 use common::config::{ReceiverConfig, parse_receiver, resolve_receiver};
-use shell::cli::{Command, CommonFlags, in_file, read_config};
-use shell::exit::Failure;
+use net::failure::Failure;
+use shell::cli::{Command, CommonFlags, read_config};
 
 use crate::sink::{self, SinkSpec};
 
@@ -42,7 +42,7 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     let path = cli.common.config_file("receiver.toml");
     let path = path.as_deref();
     let text = read_config(path)?;
-    let mut file: ReceiverFile = parse_receiver(&text).map_err(|error| in_file(path, &error))?;
+    let mut file: ReceiverFile = parse_receiver(&text).map_err(|error| Failure::in_file(path, &error))?;
     let ReceiverFile { compute, network, identity, peers, stats, record, .. } = &mut file;
     cli.common.apply(compute, network, identity, peers, stats, record)?;
     if cli.command.as_ref().is_some_and(Command::introduces) {
@@ -53,7 +53,7 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
 
 /// Checks a configuration, from `path` if it is a file's; `sinks` given win over its own.
 pub fn resolve_file(file: ReceiverFile, sinks: &[String], path: Option<&Path>) -> Result<Resolved, Failure> {
-    let mut config = resolve_receiver(&file).map_err(|error| in_file(path, &error))?;
+    let mut config = resolve_receiver(&file).map_err(|error| Failure::in_file(path, &error))?;
     config.shared.file = path.map(Path::to_owned);
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();

@@ -8,14 +8,15 @@ use common::reassemble::AssembledFrame;
 use common::session::ArrivedFrame;
 use common::units::Timestamp;
 use kernels::{BackendChoice, BackendInfo, DecodeError, Decoder, Picture, decoder_instead, open_decoder};
+use net::failure::Failure;
+use net::limited;
 use picture::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize};
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::vectors::VectorLayout;
 use shell::apart::{self, Patience, Runner};
-use shell::exit::Failure;
-use shell::limited;
+use shell::exit::codec_failure;
 use shell::record::{KeptFrame, Recorded, Tap};
 use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
@@ -74,7 +75,7 @@ pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<BackendInfo,
     let opened = apart::once("open", Patience::OPEN, open);
     opened
         .map_err(|lost| Failure::device(format!("no decoder can be opened: {lost}")))?
-        .map_err(|error| Failure::codec(&error))
+        .map_err(|error| codec_failure(&error))
 }
 
 /// Decodes until the job slot is closed; then closes the picture slot.
@@ -135,9 +136,7 @@ impl Wanted {
     fn open(&self, params: &StreamParams) -> Result<(Box<dyn Decoder>, Vec<Picture>), Failure> {
         let mut decoder = match &self.given_up {
             Some(reason) => decoder_instead(params, reason.clone()),
-            None => {
-                open_decoder(params, self.choice, self.device.as_deref()).map_err(|error| Failure::codec(&error))?
-            }
+            None => open_decoder(params, self.choice, self.device.as_deref()).map_err(|error| codec_failure(&error))?,
         };
         let mut spare: Vec<_> = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
         // Some OpenCL drivers compile a kernel when it runs first, which takes seconds: before the stream, not in it.
@@ -145,7 +144,7 @@ impl Wanted {
         let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
         let nothing = ReceivedFrame::empty(header, BlockLayout::new(params).blocks().len());
         for picture in &mut spare {
-            decoder.decode(&nothing, picture).map_err(|error| Failure::codec(&error))?;
+            decoder.decode(&nothing, picture).map_err(|error| codec_failure(&error))?;
         }
         Ok((decoder, spare))
     }
@@ -300,7 +299,7 @@ impl OpenDecoder {
                 let patience = if self.stream.backend.is_device() { Patience::WORK } else { Patience::OPEN };
                 match decoder.run(patience, work) {
                     Ok(result) => {
-                        let (picture, times, backend) = result.map_err(|error: DecodeError| Failure::codec(&error))?;
+                        let (picture, times, backend) = result.map_err(|error: DecodeError| codec_failure(&error))?;
                         if let Some(backend) = backend {
                             self.go_on_with(backend);
                         }

@@ -2,10 +2,10 @@
 
 use common::config::{ReceiverConfig, WindowBackend};
 use common::units::Bitrate;
+use net::failure::Failure;
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
 use shell::doctor::{self, Check, Status};
-use shell::exit::Failure;
 use shell::{devices, speed};
 
 use crate::latency_limit::LatencyLimit;

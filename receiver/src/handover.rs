@@ -10,8 +10,8 @@ use common::units::{FrameId, Timestamp};
 use common::wire::control::SourceState;
 use common::wire::states::StatesReport;
 use kernels::{BackendInfo, Picture};
+use net::link::{Obstacle, PathInUse};
 use picture::params::StreamParams;
-use shell::link::{Obstacle, PathInUse};
 
 /// Age from which a waiting frame or picture is not shown: the process stood still, and newer ones are on their way.
 pub(crate) const STALE: Duration = Duration::from_secs(1);

@@ -35,16 +35,17 @@ use common::config::{LinkMode, ReceiverConfig, SharedConfig};
 use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
 use common::units::Bitrate;
+use net::clock;
+use net::failure::Failure;
+use net::link::{HangUp, LinkOptions, LiveRate, NOBODY, Waker};
+use net::tls::Protocol;
 use shell::cli::INTRODUCE;
-use shell::exit::Failure;
-use shell::link::{HangUp, LinkOptions, LiveRate, NOBODY, Waker};
+use shell::control;
 use shell::record::Recording;
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
 use shell::slot::Slot;
 use shell::stats::Statistics;
-use shell::tls::Protocol;
-use shell::{clock, control};
 
 use crate::absence::Absence;
 use crate::decode::DecodeStage;
@@ -78,7 +79,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> 
     let _control = control::serve("receiver", &config.shared, vec![latency_limit.setting()]);
     let network =
         Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None, latency_limit, seen: None };
-    run_over(network, config, sinks, frames, move |mut link| shell::link::run(options, &waker, &mut link))
+    run_over(network, config, sinks, frames, move |mut link| net::link::run(options, &waker, &mut link))
 }
 
 /// Returns the options of the loop; `rate` and `frame_bytes` are those of what is sent.

@@ -4,11 +4,12 @@
 
 use std::process::ExitCode;
 
+use net::failure::Failure;
 use receiver::cli::{Cli, resolve};
 use receiver::doctor;
 use shell::cli::Command;
 use shell::commands;
-use shell::exit::{Failure, report};
+use shell::exit::report;
 use shell::signals;
 
 const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use common::units::Bitrate;
 use kernels::Coefficients;
+use net::lock::lock;
 use picture::effects::{Effect, Effects, InvalidEffect};
 use picture::frame::{ColourSpace, FrameSize, PixelFormat};
-use shell::lock::lock;
 
 /// Width of the small picture at most, pixels.
 const WIDTH_MAX: usize = 320;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use common::units::{FrameId, Timestamp};
+use net::clock;
+use net::failure::Failure;
 use serde_json::json;
-use shell::clock;
-use shell::exit::Failure;
 use shell::stats::StatsFile;
 
 use crate::handover::Passed;

@@ -5,14 +5,15 @@ use common::units::FrameId;
 use common::wire::states::StatesReport;
 use kernels::motion::{State, StateDecoder, open_state_decoder};
 use kernels::{BackendChoice, BackendInfo, CodecError, DecodeError, DecodeTimes, Picture};
+use net::failure::Failure;
+use net::limited;
 use picture::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
 use picture::gaps::Gaps;
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::vectors::VectorLayout;
 use shell::apart::{self, Patience, Runner};
-use shell::exit::Failure;
-use shell::limited;
+use shell::exit::codec_failure;
 
 /// The decoder of a stream with prediction.
 pub struct Predicted {
@@ -124,7 +125,7 @@ impl Predicted {
                 return Ok(Outcome::Stays(None));
             }
         };
-        let (state, frame, out, times, backend) = decoded.map_err(|error| Failure::codec(&error))?;
+        let (state, frame, out, times, backend) = decoded.map_err(|error| codec_failure(&error))?;
         if self.backend.is_device() && !backend.is_device() {
             self.backend = backend;
         }
@@ -161,7 +162,7 @@ type OpenedPredicted = Result<(StateDecoder, BackendInfo), Failure>;
 
 /// Opens the decoder of the processor, for this reason.
 fn on_the_processor(params: &StreamParams, reason: String) -> OpenedPredicted {
-    let decoder = open_state_decoder(params, BackendChoice::Cpu, None).map_err(|error| Failure::codec(&error))?;
+    let decoder = open_state_decoder(params, BackendChoice::Cpu, None).map_err(|error| codec_failure(&error))?;
     let backend = BackendInfo { reason, ..decoder.backend().clone() };
     Ok((decoder, backend))
 }
@@ -172,7 +173,7 @@ fn ready(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> 
         Err(error) if error.is_of_device() => {
             return on_the_processor(params, format!("predicted frames are decoded on the processor: {error}"));
         }
-        opened => opened.map_err(|error| Failure::codec(&error))?,
+        opened => opened.map_err(|error| codec_failure(&error))?,
     };
     let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
     let blocks = BlockLayout::new(params).blocks().len();
@@ -183,7 +184,7 @@ fn ready(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> 
     let decoded = decoder.decode(&ReceivedFrame::empty(header, alone), None, &mut out);
     let decoded =
         decoded.and_then(|()| decoder.decode(&ReceivedFrame::empty(header, predicted), Some(&state), &mut out));
-    decoded.map_err(|error| Failure::codec(&error))?;
+    decoded.map_err(|error| codec_failure(&error))?;
     let backend = decoder.backend().clone();
     Ok((decoder, backend))
 }

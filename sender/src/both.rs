@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use common::config::SenderConfig;
 use common::config::raw::{NetworkSection, ReceiverFile, Record, SenderFile, Stats};
+use net::failure::Failure;
+use net::link::{BothWays, HangUp, Waker};
+use net::tls::Protocol;
 use receiver::cli::Resolved;
 use receiver::latency_limit::LatencyLimit;
 use receiver::own::OwnSide;
 use receiver::{Network as Loop, run_over};
 use shell::cli::CommonFlags;
 use shell::control;
-use shell::exit::Failure;
-use shell::link::{BothWays, HangUp, Waker};
 use shell::record::is_folder;
-use shell::tls::Protocol;
 
 use crate::run::{Sending, settings};
 use crate::source::SourceSpec;
@@ -49,7 +49,7 @@ pub fn run(
     let Sending { link, threads, .. } = sending;
     let turn = move |receiver_link| {
         let mut both = BothWays::new(link, receiver_link, hang_up);
-        let linked = shell::link::run(options, &waker, &mut both);
+        let linked = net::link::run(options, &waker, &mut both);
         both.sending().report_final();
         threads.end(linked)
     };

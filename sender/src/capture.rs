@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use common::config::SenderConfig;
-use shell::exit::Failure;
+use net::failure::Failure;
 use shell::slot::Slot;
 
 use crate::gate::Gate;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, Subcommand};
 use common::config::raw::SenderFile;
 use common::config::{SenderConfig, parse_sender, resolve_sender};
+use net::failure::Failure;
 use receiver::cli::Resolved as Receiving;
-use shell::cli::{Command, CommonFlags, call, in_file, read_config, replace};
-use shell::exit::Failure;
+use shell::cli::{Command, CommonFlags, call, read_config, replace};
 
 use crate::both;
 use crate::source::{FORMS, SourceSpec};
@@ -87,7 +87,7 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     };
     let path = cli.common.config_file("sender.toml");
     let path = path.as_deref();
-    let mut file: SenderFile = parse_sender(&read_config(path)?).map_err(|error| in_file(path, &error))?;
+    let mut file: SenderFile = parse_sender(&read_config(path)?).map_err(|error| Failure::in_file(path, &error))?;
     let SenderFile { video, codec, compute, network, identity, peers, stats, record, .. } = &mut file;
     replace(&mut video.source, cli.source.clone());
     replace(&mut codec.rate, cli.rate.clone());
@@ -105,7 +105,7 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     if matches!(&cli.command, Some(Task::Common(command)) if command.introduces()) {
         network.mode = None;
     }
-    let mut config = resolve_sender(&file).map_err(|error| in_file(path, &error))?;
+    let mut config = resolve_sender(&file).map_err(|error| Failure::in_file(path, &error))?;
     config.shared.file = path.map(Path::to_owned);
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();

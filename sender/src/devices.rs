@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use common::config::{LinkMode, Prediction, SenderConfig};
+use net::failure::Failure;
 use picture::frame::{ColourSpace, FrameRate, FrameSize};
 use picture::params::StreamParams;
 use receiver::cli::Resolved as Receiving;
 use serde_json::json;
 use shell::apart::{self, Patience};
 use shell::doctor::{self, Check, Status};
-use shell::exit::Failure;
 use shell::{devices, speed};
 
 use crate::source::{self, Chosen, Examined, SourceSpec, asked, cameras};

@@ -4,12 +4,13 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use kernels::{EffectsFilter, EncodeError, Picture, PictureRef};
+use net::clock;
+use net::failure::Failure;
+use net::limited;
 use picture::effects::Effects;
 use picture::frame::{Chroma, FrameSize};
 use receiver::own::OwnSide;
-use shell::clock;
-use shell::exit::Failure;
-use shell::limited;
+use shell::exit::codec_failure;
 
 use crate::source::SourceFrame;
 
@@ -51,7 +52,7 @@ impl LiveEffects {
         let mut out = self.room.take().unwrap_or_else(|| filter.room());
         let apply = |picture| filter.apply(&effects, picture, &mut out);
         let applied = PictureRef::new(picture.format, self.size, &picture.data).and_then(apply);
-        applied.map_err(|error| Failure::codec(&EncodeError::from(error)))?;
+        applied.map_err(|error| codec_failure(&EncodeError::from(error)))?;
         let (format, capture) = (out.format(), picture.capture);
         picture.data.give_back(used);
         let picture = SourceFrame { format, data: out.into_data().into(), capture };

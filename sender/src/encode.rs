@@ -13,15 +13,16 @@ use common::units::{FrameId, Timestamp};
 use common::wire::control::SourceState;
 use kernels::motion::PredictError;
 use kernels::{BackendInfo, EncodeError, EncodeTimes, Encoder, PictureRef, Target, encoder_instead};
+use net::clock;
+use net::failure::Failure;
+use net::limited;
+use net::link::Waker;
 use picture::coded::PredictedFrame;
 use picture::frame::{FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams};
 use receiver::own::OwnSide;
 use shell::apart::{Lost, Patience, Runner};
-use shell::clock;
-use shell::exit::Failure;
-use shell::limited;
-use shell::link::Waker;
+use shell::exit::codec_failure;
 use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
 
@@ -297,7 +298,7 @@ impl Encode {
             predicting.prepare(now)
         };
         match predicting.run(patience, work) {
-            Ok(prepared) => prepared.map_err(|error| Failure::codec(&error)),
+            Ok(prepared) => prepared.map_err(|error| codec_failure(&error)),
             Err(lost) => self.predict_here(&lost).map(|()| false),
         }
     }
@@ -381,7 +382,7 @@ impl Encode {
             Ok(ran) => {
                 let Ran { coded, backend, counters } = ran.map_err(|error| match error {
                     PredictError::Encode(error) => failure(&error),
-                    PredictError::Decode(error) => Failure::codec(&error),
+                    PredictError::Decode(error) => codec_failure(&error),
                 })?;
                 self.gate.set_prediction(counters);
                 self.last = coded.id;
@@ -395,7 +396,7 @@ impl Encode {
     /// Predicts on the processor from now on, which knows nothing of the frames before.
     fn predict_here(&mut self, lost: &Lost) -> Result<(), Failure> {
         let predicting = Predicting::instead(&self.params, self.backend.given_up(lost), self.last);
-        let predicting = predicting.map_err(|error| Failure::codec(&error))?.in_real_time();
+        let predicting = predicting.map_err(|error| codec_failure(&error))?.in_real_time();
         self.set_backend(predicting.backend());
         self.coder = StreamEncoder::Predicting(Runner::Here(Box::new(predicting)));
         Ok(())
@@ -467,7 +468,7 @@ pub(crate) fn failure(error: &EncodeError) -> Failure {
         EncodeError::BudgetTooSmall { .. } => Failure::usage(format!(
             "the bit rate is too low for pictures of this size: {error}; raise --rate or lower the frame rate"
         )),
-        _ => Failure::codec(error),
+        _ => codec_failure(error),
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use common::prediction::PredictionCounters;
 use common::wire::control::SourceState;
+use net::lock::lock;
 
 use crate::predict::Told;
 use crate::source::health::Health;
-use shell::lock::lock;
 
 /// Most reports of states that wait for the encoder: each repeats those before it.
 const TOLD_MAX: usize = 16;

@@ -9,16 +9,16 @@ use common::latency::{Latency, Return, STAGES, STAGES_THERE, Trips};
 use common::percentiles::Percentiles;
 use common::units::Timestamp;
 use common::wire::control::ControlMessage;
+use net::clock;
+use net::failure::Failure;
+use net::link::{Action, BothWays, HangUp, Onlooker, Waker};
+use net::lock::lock;
+use net::tls::Protocol;
 use receiver::cli::Resolved;
 use receiver::latency_limit::LatencyLimit;
 use receiver::own::OwnSide;
 use receiver::present::Seen;
 use receiver::{Network, run_over};
-use shell::clock;
-use shell::exit::Failure;
-use shell::link::{Action, BothWays, HangUp, Onlooker, Waker};
-use shell::lock::lock;
-use shell::tls::Protocol;
 
 use crate::run::Sending;
 use crate::source::SourceSpec;
@@ -55,7 +55,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved) -> Re
     let turn = move |receiver_link| {
         let test = Test { trips: counted, hang_up: hang_up.clone(), began: clock::now(), connected: None, ends: None };
         let mut both = BothWays::followed(link, receiver_link, hang_up, test);
-        let linked = shell::link::run(options, &waker, &mut both);
+        let linked = net::link::run(options, &waker, &mut both);
         both.sending().report_final();
         threads.end(linked)
     };

@@ -10,12 +10,12 @@ use common::stats::{CallState, HEARD_MAX, SenderReport, Stage, StageHistograms, 
 use common::units::{Bitrate, Timestamp};
 use common::wire::control::{ControlMessage, StreamEnd};
 use kernels::BackendInfo;
+use net::clock;
+use net::failure::Failure;
+use net::limited;
+use net::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, PathInUse, streaming_silence};
+use net::quoted::Quoted;
 use receiver::own::OwnSide;
-use shell::clock;
-use shell::exit::Failure;
-use shell::limited;
-use shell::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, PathInUse, streaming_silence};
-use shell::quoted::Quoted;
 use shell::sd::Watchdog;
 use shell::slot::Slot;
 use shell::stats::Statistics;

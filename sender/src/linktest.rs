@@ -5,10 +5,10 @@ use std::net::ToSocketAddrs;
 use common::config::{LinkMode, Peer, SenderConfig, with_port};
 use common::linktest::{Measured, RateChoice, choices, recommended};
 use common::units::Bitrate;
+use net::failure::Failure;
+use net::linktest::{Target, Tested};
+use net::quoted::Quoted;
 use picture::frame::{FrameRate, FrameSize};
-use shell::exit::Failure;
-use shell::linktest::{Target, Tested};
-use shell::quoted::Quoted;
 
 use crate::run::no_peer;
 use crate::source::{SourceSpec, asked};
@@ -24,7 +24,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
     let tested = match &shared.mode {
         LinkMode::Meet(meet) if is_named => {
             println!("looking for {target} as a call does, then testing the line, up to a minute");
-            shell::linktest::run(shared, Target::Named(meet))?
+            net::linktest::run(shared, Target::Named(meet))?
         }
         LinkMode::Listen(address) if is_named => {
             return Err(Failure::usage(format!(
@@ -44,7 +44,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(),
                 return Err(Failure::usage(why));
             }
             println!("testing the line to {address}, up to 40 seconds");
-            shell::linktest::run(shared, Target::Address(&address))?
+            net::linktest::run(shared, Target::Address(&address))?
         }
     };
     let (size, frame_rate) = asked(spec, config);

@@ -4,11 +4,12 @@
 
 use std::process::ExitCode;
 
+use net::failure::Failure;
 use sender::cli::{Cli, Resolved, Task, resolve};
 use sender::devices;
 use shell::cli::Command;
 use shell::commands;
-use shell::exit::{Failure, report};
+use shell::exit::report;
 use shell::signals;
 
 fn main() -> ExitCode {

@@ -11,11 +11,11 @@ use kernels::motion::{
 use kernels::{
     BackendChoice, BackendInfo, CodecError, DecodeError, EncodeError, EncodeTimes, OpenError, PictureRef, Target,
 };
+use net::limited;
 use picture::coded::PredictedFrame;
 use picture::gaps::Gaps;
 use picture::params::StreamParams;
 use picture::replay::Replay;
-use shell::limited;
 
 use crate::pace::{Limits, Pace};
 

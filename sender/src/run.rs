@@ -10,6 +10,10 @@ use common::prediction::states_of;
 use common::session::SenderSession;
 use common::units::FrameId;
 use kernels::{BackendInfo, EncodeError, OpenError, PictureRef, Target, open_encoder};
+use net::failure::Failure;
+use net::identity::Identity;
+use net::link::{LinkOptions, LiveRate, NOBODY, Waker};
+use net::tls::Protocol;
 use picture::effects::Effect;
 use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
@@ -17,15 +21,12 @@ use receiver::own::OwnSide;
 use shell::apart::{self, Patience, Runner};
 use shell::cli::INTRODUCE;
 use shell::control::{self, Setting};
-use shell::exit::Failure;
-use shell::identity::Identity;
-use shell::link::{LinkOptions, LiveRate, NOBODY, Waker};
+use shell::exit::codec_failure;
 use shell::record::Recording;
 use shell::sd::{Pulse, Watchdog};
 use shell::signals;
 use shell::slot::Slot;
 use shell::stats::Statistics;
-use shell::tls::Protocol;
 
 use crate::capture::Capture;
 use crate::effects::LiveEffects;
@@ -57,7 +58,7 @@ pub fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) ->
     let _control = control::serve("sender", &config.shared, settings(&own));
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
-    let linked = shell::link::run(options, &waker, &mut sending.link);
+    let linked = net::link::run(options, &waker, &mut sending.link);
     signals::end_within(signals::END_MAX);
     sending.link.report_final();
     sending.threads.end(linked)
@@ -101,7 +102,7 @@ impl Sending {
             return Err(Failure::usage(NOBODY));
         }
         // Before anything is opened: a daemon without a key ends at once.
-        Identity::load(&shell::cli::identity_path(shared)?)?;
+        Identity::load(&Identity::path_of(shared)?)?;
         let stats = Statistics::open(shared)?;
 
         let gate = Arc::new(Gate::new(0));
@@ -301,7 +302,7 @@ fn alone(
     let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
     let open = move || {
         let encoder = open_encoder(&params, choice, device.as_deref());
-        let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
+        let mut encoder = encoder.map_err(|error| codec_failure(&error))?;
         warm_up(&params, |picture| encoder.encode(picture, Target::Bytes(frame_bytes)).map(drop)).map(|()| encoder)
     };
     let opened = apart::once("open", Patience::OPEN, open);
@@ -315,7 +316,7 @@ fn alone(
 fn predicting(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Result<Predicting, Failure> {
     let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
     let ready = move |opened: Result<Predicting, OpenError>| {
-        let mut encoder = opened.map_err(|error| Failure::codec(&error))?;
+        let mut encoder = opened.map_err(|error| codec_failure(&error))?;
         warm_up(&params, |picture| encoder.warm_up(picture, Target::Bytes(frame_bytes)))?;
         Ok(encoder)
     };

@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use common::config::{ConfigError, SharedConfig, is_same_key, raw};
+use common::config::{SharedConfig, is_same_key, raw};
 
-use crate::exit::Failure;
+use net::failure::Failure;
+use net::identity::Identity;
+use net::quoted::Quoted;
+use net::reach::known_peers;
+use net::zones;
+
 use crate::handed;
-use crate::identity::Identity;
-use crate::quoted::Quoted;
 use crate::usage;
-use crate::zones;
 
 /// Flags of both daemons; they win over the file.
 #[derive(Args, Clone, Debug, Default)]
@@ -150,16 +152,6 @@ pub fn read_config(path: Option<&Path>) -> Result<String, Failure> {
         .map_err(|error| Failure::usage(format!("cannot read the configuration {}: {error}", path.display())))
 }
 
-/// Returns `error` with the file it is in, where it has a line.
-pub fn in_file(path: Option<&Path>, error: &ConfigError) -> Failure {
-    match (path, error) {
-        (Some(path), ConfigError::UnknownKey { .. } | ConfigError::Syntax { .. }) => {
-            Failure::usage(format!("{}, {error}", path.display()))
-        }
-        _ => Failure::usage(error),
-    }
-}
-
 impl CommonFlags {
     /// The configuration file that is named or else, in the folder for `duet` among the user's configurations, the one
     /// called
@@ -201,7 +193,7 @@ impl CommonFlags {
         }
         if self.config.is_none() {
             // What was learned last counts.
-            let mut known = crate::reach::known_peers(identity)?;
+            let mut known = known_peers(identity)?;
             let is_known =
                 |key: &str| known.iter().filter_map(|peer| peer.public_key.as_deref()).any(|k| is_same_key(k, key));
             peers.retain(|peer| !peer.public_key.as_deref().is_some_and(is_known));
@@ -267,14 +259,9 @@ pub fn replace<T>(target: &mut Option<T>, value: Option<T>) {
     }
 }
 
-/// Returns the key file that the configuration names, or the default one.
-pub fn identity_path(shared: &SharedConfig) -> Result<PathBuf, Failure> {
-    Ok(shared.identity_file.clone().map_or_else(Identity::default_path, Ok)?)
-}
-
 /// Prints the public key, and nothing else, on standard output: the command `identity`.
 pub fn print_identity(shared: &SharedConfig) -> Result<(), Failure> {
-    let identity = Identity::load_or_create(&identity_path(shared)?)?;
+    let identity = Identity::load_or_create(&Identity::path_of(shared)?)?;
     println!("{}", identity.public_key());
     Ok(())
 }

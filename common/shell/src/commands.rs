@@ -1,10 +1,10 @@
 //! The commands that both daemons do alike.
 
 use common::config::SharedConfig;
+use net::failure::Failure;
+use net::reach::{PeersFile, invite, join, pair};
 
 use crate::cli::{Command, CommonFlags, print_identity};
-use crate::exit::Failure;
-use crate::reach::{PeersFile, invite, join, pair};
 use crate::{control, handed, log};
 
 /// Takes a ticket or words behind `command` out of what other users of this machine see, by starting the program anew in
@@ -18,7 +18,7 @@ pub fn run(command: &Command, program: &str, flags: &CommonFlags, shared: &Share
     if command.introduces() {
         log::init();
     }
-    let file = || PeersFile::of(flags, shared);
+    let file = || PeersFile::of(flags.config.as_deref(), shared);
     match command {
         Command::Identity => print_identity(shared),
         Command::Set { settings } => control::set(program, shared, settings),

@@ -12,12 +12,12 @@ use std::thread;
 use std::time::Duration;
 
 use common::config::SharedConfig;
+use net::failure::Failure;
+use net::identity::Identity;
+use net::quoted::Quoted;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 
-use crate::cli::identity_path;
-use crate::exit::Failure;
-use crate::limited;
-use crate::quoted::Quoted;
+use net::limited;
 
 /// Longest time for one caller's line and the answer to it.
 const CALL_MAX: Duration = Duration::from_secs(2);
@@ -82,7 +82,7 @@ fn place(program: &str, config: &SharedConfig) -> Result<PathBuf, Failure> {
     let name = format!("{program}.sock");
     Ok(match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => Path::new(&folder).join("duet").join(name),
-        None => identity_path(config)?.with_file_name(name),
+        None => Identity::path_of(config)?.with_file_name(name),
     })
 }
 

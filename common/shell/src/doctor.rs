@@ -4,18 +4,19 @@ mod machine;
 pub mod speed;
 
 use std::fs::File;
-use std::net::{Ipv6Addr, TcpListener};
+use std::net::TcpListener;
 use std::path::Path;
 
 use common::config::{LinkMode, SharedConfig};
 use common::reach::{Finding, Place};
 use kernels::tune::{NotUsed, Origin, SETTINGS};
+use net::failure::Failure;
+use net::identity::{Identity, IdentityError};
+use net::link::NOBODY;
+use net::{reach, zones};
 use serde::Serialize;
 
-use crate::exit::Failure;
-use crate::identity::{Identity, IdentityError};
-use crate::link::NOBODY;
-use crate::{cli, outlet, quic, reach, record, zones};
+use crate::{cli, outlet, record};
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -92,7 +93,7 @@ pub fn configured(config: &SharedConfig) -> Result<(), Failure> {
 
 /// Fails if this machine's own key is among those that may connect. Without a key there is nothing to compare.
 fn not_itself(config: &SharedConfig) -> Result<(), Failure> {
-    let Ok(own) = cli::identity_path(config).and_then(|path| Ok(Identity::load(&path)?.public_key())) else {
+    let Ok(own) = Identity::path_of(config).and_then(|path| Ok(Identity::load(&path)?.public_key())) else {
         return Ok(());
     };
     match config.peers.iter().find(|peer| peer.key == own) {
@@ -182,13 +183,13 @@ fn address(config: &SharedConfig) -> Check {
             Ok(None) => Err(Failure::network(format!("{target} has no address"))),
             Err(error) => Err(Failure::network(format!("the address of {target} cannot be found: {error}"))),
         },
-        LinkMode::Listen(at) => match quic::is_free(*at) {
+        LinkMode::Listen(at) => match net::can_listen(*at) {
             Ok(()) => Ok(format!("waits for calls at {at}")),
-            Err(error) => Err(Failure::network(error)),
+            Err(error) => Err(error),
         },
-        LinkMode::Meet(meet) => match quic::is_free((Ipv6Addr::UNSPECIFIED, meet.port).into()) {
+        LinkMode::Meet(meet) => match net::can_meet(meet) {
             Ok(()) => Ok(format!("looks for {} from UDP port {}", meet.peer.name, meet.port)),
-            Err(_) => Err(Failure::network(quic::QuicError::MeetingPlaceInUse(meet.port, meet.peer.name.clone()))),
+            Err(error) => Err(error),
         },
     };
     Check::of("address", result)
@@ -196,9 +197,9 @@ fn address(config: &SharedConfig) -> Check {
 
 fn identity(config: &SharedConfig) -> Check {
     let name = "identity";
-    let path = match cli::identity_path(config) {
+    let path = match Identity::path_of(config) {
         Ok(path) => path,
-        Err(failure) => return Check::new(name, Status::Fail, failure.message, None),
+        Err(failure) => return Check::new(name, Status::Fail, failure.to_string(), None),
     };
     match Identity::load(&path) {
         Ok(identity) => Check::new(name, Status::Ok, format!("{} in {}", identity.public_key(), path.display()), None),
@@ -220,7 +221,7 @@ fn peers(config: &SharedConfig) -> Check {
 }
 
 fn buffers(bytes: usize) -> Check {
-    match quic::buffer_sizes(bytes) {
+    match net::buffer_sizes(bytes) {
         Ok((receive, send)) if receive.min(send) >= bytes => {
             Check::new("socket buffers", Status::Ok, format!("{bytes} bytes each way"), None)
         }

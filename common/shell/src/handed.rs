@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::prctl::set_dumpable;
 
-use crate::exit::Failure;
+use net::failure::Failure;
 
 /// Stands between what is done and the number of the pipe's descriptor.
 const MARK: &str = "--arguments-from";

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use common::config::SharedConfig;
 use kernels::{BUILD_MAX, BackendChoice, WITHOUT_OPENCL};
+use net::failure::Failure;
 
 use crate::apart::Patience;
-use crate::exit::Failure;
 use crate::log;
 
 const _: () = assert!(BUILD_MAX.as_secs() < Patience::OPEN.longest().as_secs(), "a compiler that hangs is told first");

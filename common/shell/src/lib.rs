@@ -6,7 +6,6 @@
 
 pub mod apart;
 pub mod cli;
-pub mod clock;
 pub mod commands;
 pub mod control;
 pub mod devices;
@@ -14,23 +13,14 @@ pub mod doctor;
 pub mod exit;
 mod handed;
 pub mod hang;
-pub mod identity;
-pub mod link;
-pub mod linktest;
-pub mod lock;
 pub mod log;
-mod quic;
-pub mod reach;
 pub mod record;
 pub mod sd;
 pub mod signals;
 pub mod slot;
 pub mod stats;
-pub mod tls;
 mod usage;
-mod wait;
-mod zones;
 
 pub use doctor::speed;
-pub use log::{limit, outlet, quoted};
+pub use log::outlet;
 pub use stats::metrics;

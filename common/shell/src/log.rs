@@ -1,8 +1,6 @@
 //! Log lines on standard error. Nobody waits for who reads them.
 
-pub mod limit;
 pub mod outlet;
-pub mod quoted;
 
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;

@@ -4,28 +4,23 @@
 //! blocked in every thread, so that no handler runs, and one thread takes them. The same thread sees to it that a daemon ends
 //! although a driver does not let go of one of its threads.
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use net::failure::Failure;
+use net::stop;
 use nix::sys::signal::{SigSet, Signal, raise};
-use tokio::sync::watch;
 
-use crate::exit::{self, Failure};
+use crate::exit;
 
 /// Longest time from the request to stop to the end.
 pub const END_MAX: Duration = Duration::from_secs(10);
 
 /// True if this process is a daemon, which ends with an exit code.
 static SERVES: AtomicBool = AtomicBool::new(false);
-/// True if somebody has begun to wait for requests.
-static BEGUN: AtomicBool = AtomicBool::new(false);
 /// True if the end has a limit.
 static LIMITED: AtomicBool = AtomicBool::new(false);
-
-/// Number of requests to stop.
-static REQUESTS: LazyLock<watch::Sender<u64>> = LazyLock::new(|| watch::Sender::new(0));
 
 /// Takes the signals over, in this thread and all that it starts from now on: to be called before there are others. Until
 /// someone waits for them, and after that, they end the process as if nobody had; a daemon ([`serve`]) they end with an exit
@@ -77,33 +72,16 @@ pub fn end_within(limit: Duration) {
 
 fn take(signals: SigSet) {
     while let Ok(signal) = signals.wait() {
-        if !SERVES.load(Ordering::Relaxed) && REQUESTS.receiver_count() == 0 {
+        if !SERVES.load(Ordering::Relaxed) && !stop::is_waited_for() {
             // As the system would: the parent sees which signal it was.
             let _ = signals.thread_unblock();
             let _ = raise(signal);
         }
-        if !BEGUN.load(Ordering::Relaxed) {
+        if !stop::has_begun() {
             tracing::info!("asked to stop before anything has begun");
             exit::now(0);
         }
         end_within(END_MAX);
-        REQUESTS.send_modify(|requests| *requests += 1);
-    }
-}
-
-/// Wait for requests to stop that come from here on.
-pub(crate) struct Requests(watch::Receiver<u64>);
-
-impl Requests {
-    pub(crate) fn new() -> Self {
-        let requests = Self(REQUESTS.subscribe());
-        BEGUN.store(true, Ordering::Relaxed);
-        requests
-    }
-
-    /// Returns the next request; several that come at once are one.
-    pub(crate) async fn next(&mut self) {
-        // The sender lives as long as the process.
-        let _ = self.0.changed().await;
+        stop::ask();
     }
 }

@@ -3,10 +3,11 @@
 //! Live stages [`replace`](Slot::replace) what is still there: the newest wins, the loss is counted. Stages that
 //! must not lose [`put_wait`](Slot::put_wait), or have a slot of some [depth](Slot::with_depth).
 
-use crate::lock::lock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use net::lock::lock;
 
 /// One end of a slot; clones share it.
 #[derive(Debug)]

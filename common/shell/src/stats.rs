@@ -7,12 +7,12 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use self::metrics::MetricsPage;
 use common::config::SharedConfig;
 use common::metrics::Metrics;
+use net::failure::Failure;
 use serde::Serialize;
 
-use crate::exit::Failure;
+use self::metrics::MetricsPage;
 use crate::outlet::{self, Outlet};
 
 /// The places that the configuration names.

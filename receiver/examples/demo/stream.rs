@@ -5,9 +5,9 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use net::identity::Identity;
 use picture::frame::FrameSize;
 use serde_json::Value;
-use shell::identity::Identity;
 
 /// Frames a second of the clip.
 const FPS: u32 = 30;

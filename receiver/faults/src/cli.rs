@@ -14,10 +14,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 
+use net::failure::Failure;
 use picture::frame::{FrameRate, FrameSize};
 use sender::source::SourceSpec;
 use sender::source::pattern::Pattern;
-use shell::exit::Failure;
 
 use crate::daemons::{self, Stream};
 use crate::machine::stalls;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use net::identity::Identity;
 use picture::frame::FrameRate;
-use shell::identity::Identity;
 
 use crate::machine::confine::Confinement;
 use crate::machine::device::{self, Layer, NO_LOADER};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use common::netsim::Random;
-use shell::identity::Identity;
+use net::identity::Identity;
 
 use crate::attack::initial::Hello;
 use crate::hostile;

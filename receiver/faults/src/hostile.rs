@@ -16,14 +16,14 @@ use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, StreamEnd, encode};
 use common::wire::{MESSAGE_BYTES_MAX, PROTOCOL_VERSION};
 use kernels::{BackendChoice, PictureRef, Target, open_encoder};
+use net::identity::Identity;
+use net::tls::{PeerVerifier, Protocol, client_config};
 use picture::coded::CodedFrame;
 use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::sign::CertifiedKey;
 use sender::source::pattern::Pattern;
-use shell::identity::Identity;
-use shell::tls::{PeerVerifier, Protocol, client_config};
 
 use crate::machine::priority;
 use crate::scenario::fault::Act;

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use net::lock::lock;
 use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize, Raster};
 use picture::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
 use sender::source::pattern::{Pattern, draw_number, read_row};
 
 use crate::pictures::{each_picture, psnr};
 use crate::rival::clip::Clip;
-use shell::lock::lock;
 
 /// Of so many pictures one is compared.
 pub(crate) const EVERY: usize = 10;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use common::netsim::{NetConditions, Random, Scenario};
-use shell::identity::Identity;
+use net::identity::Identity;
 
 use crate::attack::GROWTH_MAX_MB;
 use crate::daemons::Daemon;

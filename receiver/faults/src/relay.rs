@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use common::netsim::{HEADERS_BYTES, NetConditions, NetCounters, Network, Scenario};
 use common::units::Timestamp;
-use shell::lock::lock;
+use net::lock::lock;
 use socket2::SockRef;
 
 /// Interval at which a reader checks whether it shall end.

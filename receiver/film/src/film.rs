@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use common::config::{parse_sender, resolve_sender};
+use net::failure::Failure;
 use picture::frame::{FrameSize, PixelFormat};
 use sender::source::{self, FrameSource, Layout, SourceFrame, SourceSpec, Speed};
-use shell::exit::Failure;
 
 use crate::find::Luma;
 

@@ -9,7 +9,8 @@ use common::units::SOUND_METRES_PER_MS;
 use film::cli::Cli;
 use film::delay::{Delay, Place, delay};
 use film::film::Film;
-use shell::exit::{Failure, report};
+use net::failure::Failure;
+use shell::exit::report;
 use shell::signals;
 
 fn main() -> ExitCode {

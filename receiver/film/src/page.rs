@@ -3,13 +3,13 @@
 use common::config::WindowBackend;
 use common::units::FrameId;
 use kernels::Picture;
+use net::failure::Failure;
 use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
 use picture::params::StreamParams;
 use receiver::latency_limit::LatencyLimit;
 use receiver::sink::{Sink, Window, WindowParts, Wish};
 use sender::source::FrameSource;
 use sender::source::strip::Strip;
-use shell::exit::Failure;
 
 /// Pictures a second: as many as most screens show.
 const RATE: u32 = 60;

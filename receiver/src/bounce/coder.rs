@@ -7,13 +7,14 @@ use std::time::Duration;
 use common::latency::OneWay;
 use common::session::FrameTimes;
 use kernels::{BackendChoice, EncodeError, Encoder, PictureRef, Target, open_encoder};
+use net::clock;
+use net::failure::Failure;
+use net::link::Waker;
+use net::lock::lock;
 use picture::coded::CodedFrame;
 use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
-use shell::clock;
-use shell::exit::Failure;
-use shell::link::Waker;
-use shell::lock::lock;
+use shell::exit::codec_failure;
 use shell::slot::{Slot, Taken};
 
 use super::Shared;
@@ -97,7 +98,7 @@ impl Coder {
     fn open(&self, shown: &ShownPicture) -> Result<OpenEncoder, Failure> {
         let params = of_return(&shown.params);
         let encoder = open_encoder(&params, self.choice, self.device.as_deref());
-        let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
+        let mut encoder = encoder.map_err(|error| codec_failure(&error))?;
         code(encoder.as_mut(), shown, Target::Bytes(FIRST_BYTES))?;
         Ok(OpenEncoder { serial: 0, params, encoder })
     }
@@ -108,7 +109,7 @@ const FIRST_BYTES: usize = 32 << 10;
 
 fn code(encoder: &mut dyn Encoder, shown: &ShownPicture, target: Target) -> Result<CodedFrame, Failure> {
     let picture = PictureRef::new(shown.format, shown.params.size, &shown.data).map_err(EncodeError::from);
-    picture.and_then(|picture| encoder.encode(picture, target)).map_err(|error| Failure::codec(&error))
+    picture.and_then(|picture| encoder.encode(picture, target)).map_err(|error| codec_failure(&error))
 }
 
 /// Returns the parameters of the stream that goes back: without prediction, whose states the other side would have to report.

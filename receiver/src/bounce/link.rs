@@ -10,11 +10,11 @@ use common::protection::Protection;
 use common::session::{ProtocolViolation, SenderEvent, SenderSession};
 use common::units::{Bitrate, Timestamp};
 use common::wire::control::{ControlMessage, StreamEnd};
+use net::limited;
+use net::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, streaming_silence};
+use net::lock::lock;
+use net::quoted::Quoted;
 use picture::params::StreamParams;
-use shell::limited;
-use shell::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, streaming_silence};
-use shell::lock::lock;
-use shell::quoted::Quoted;
 use shell::slot::Slot;
 
 use super::Shared;

@@ -16,12 +16,12 @@ use std::time::Duration;
 use common::config::ReceiverConfig;
 use common::stats::ReceiverReport;
 use common::units::{Bitrate, Timestamp};
+use net::failure::Failure;
+use net::link::{BothWays, HangUp, LiveRate, Waker};
+use net::tls::Protocol;
 use picture::params::StreamParams;
 use shell::control;
-use shell::exit::Failure;
-use shell::link::{BothWays, HangUp, LiveRate, Waker};
 use shell::slot::Slot;
-use shell::tls::Protocol;
 
 use self::coder::{Coder, ShownPicture};
 use self::link::BounceLink;
@@ -92,7 +92,7 @@ pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<ReceiverReport
     tracing::info!("sending every picture back, for `sender --latency-test` at the other side");
     let turn = move |receiver_link| {
         let mut both = BothWays::new(link, receiver_link, hang_up);
-        let linked = shell::link::run(options, &waker, &mut both);
+        let linked = net::link::run(options, &waker, &mut both);
         pictures.close();
         linked
     };

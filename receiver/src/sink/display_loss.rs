@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library, RTLD_LAZY};
+use net::failure::Failure;
 use raw_window_handle::{HasDisplayHandle, RawDisplayHandle};
-use shell::exit::Failure;
 
 /// True if the connection to the display has broken.
 static LOST: AtomicBool = AtomicBool::new(false);

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use common::units::{FrameId, Timestamp};
 use kernels::Picture;
+use net::clock;
+use net::lock::lock;
 use picture::params::StreamParams;
-use shell::clock;
-use shell::lock::lock;
 use shell::record::ends;
 use shell::slot::{Put, Slot, Taken};
 

@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use common::units::FrameId;
 use kernels::Picture;
+use net::limited;
 use picture::params::StreamParams;
 use shell::apart::{self, Patience};
-use shell::limited;
 use shell::slot::{Slot, Taken};
 
 use super::camera_picture::CameraPicture;

@@ -13,9 +13,9 @@ use std::time::Duration;
 use common::config::WindowBackend;
 use common::units::{Bitrate, FrameId, Timestamp};
 use kernels::{Converter, Picture};
+use net::clock;
 use picture::effects::Effects;
 use picture::params::StreamParams;
-use shell::clock;
 
 use self::composition::{Composition, comfortable};
 use self::pane::{Key, Pane};

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use common::netsim::{NetConditions, Scenario};
+use faults::relay::{Passed, Relay};
 use serde_json::Value;
 
 use crate::support::{Daemon, PATTERN, Pair, has, until_nothing_is_lost};
-use faults::relay::{Passed, Relay};
 
 const FRAMES: u64 = 150;
 const SEED: u64 = 4;

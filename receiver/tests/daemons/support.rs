@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use net::identity::Identity;
 use picture::y4m::{Y4mHeader, Y4mReader};
 use serde_json::Value;
-use shell::identity::Identity;
 
 /// A small test pattern.
 pub(crate) const PATTERN: &str = "pattern:size=320x180:fps=30";

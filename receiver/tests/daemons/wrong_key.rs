@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-
-use crate::support::{Daemon, Ended, Pair, receiver, sender, until};
 use common::config::PublicKey;
+use net::identity::Identity;
 use quinn::ConnectionError;
 use ring::signature::{Ed25519KeyPair, KeyPair};
-use shell::identity::Identity;
+
+use crate::support::{Daemon, Ended, Pair, receiver, sender, until};
 
 const SOURCE: [&str; 6] = ["--source", "pattern:size=64x48:fps=30", "--rate", "2M", "--frames", "30"];
 

@@ -3,8 +3,8 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use kernels::{EncodeError, Picture, PictureRef, Shrinker};
+use net::failure::Failure;
 use picture::frame::{Chroma, FrameSize};
-use shell::exit::Failure;
 
 use crate::source::SourceFrame;
 

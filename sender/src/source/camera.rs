@@ -15,9 +15,9 @@ mod taking;
 use std::sync::Arc;
 use std::time::Duration;
 
+use net::clock;
+use net::failure::Failure;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, Raster};
-use shell::clock;
-use shell::exit::Failure;
 
 use self::account::Account;
 use self::problem::CameraError;

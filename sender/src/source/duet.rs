@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use kernels::motion::{PredictedDecoder, open_predicted_decoder};
 use kernels::{BackendChoice, CodecError, DecodeError, Decoder, Picture, open_decoder};
+use net::failure::Failure;
 use picture::container::{ContainerReader, Content, Entry, FileFrame, PAUSE_MAX_S};
 use picture::frame::{BitDepth, PixelFormat};
 use picture::params::{Profile, StreamParams};
-use shell::exit::Failure;
+use shell::exit::codec_failure;
 
 use super::SourceInfo;
 use super::input::{Input, failed};
@@ -46,7 +47,7 @@ impl Frames {
                 return Err(failed(path, &message));
             }
         };
-        opened.map_err(|error| Failure { message: format!("{}: {error}", path.display()), ..Failure::codec(&error) })
+        opened.map_err(|error| Failure { message: format!("{}: {error}", path.display()), ..codec_failure(&error) })
     }
 
     fn decode(&mut self, content: &Content, out: &mut Picture) -> Result<(), DecodeError> {
@@ -130,7 +131,7 @@ impl DuetFilm {
         };
         match done {
             Ok(()) => {}
-            Err(error) if error.is_of_device() => return Err(Failure::codec(&error)),
+            Err(error) if error.is_of_device() => return Err(codec_failure(&error)),
             Err(error) => {
                 self.damaged += 1;
                 tracing::debug!("{}, picture {}: {error}", self.path.display(), self.next);

@@ -4,10 +4,10 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use common::units::Timestamp;
+use net::clock;
+use net::failure::Failure;
 use picture::frame::{BitDepth, ColourSpace, FrameRate, PixelFormat, Raster};
 use picture::y4m::{Y4mHeader, Y4mReader};
-use shell::clock;
-use shell::exit::Failure;
 
 use super::duet::DuetFilm;
 use super::film::Film;

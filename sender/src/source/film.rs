@@ -1,7 +1,7 @@
 //! Files of pictures, as the source that plays them sees them.
 
+use net::failure::Failure;
 use picture::frame::PixelFormat;
-use shell::exit::Failure;
 
 /// The pictures of a file.
 pub(super) trait Film {

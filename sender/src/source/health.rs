@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::stats::UnusablePictures;
-use shell::lock::lock;
+use net::lock::lock;
 
 /// Reasons for which a picture that has come cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use shell::exit::Failure;
+use net::failure::Failure;
 
 pub(super) fn failed(path: &Path, error: &impl std::fmt::Display) -> Failure {
     Failure::usage(format!("{}: {error}", path.display()))

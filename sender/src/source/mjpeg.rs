@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use net::failure::Failure;
 use picture::frame::{FrameSize, PixelFormat};
-use shell::exit::Failure;
 
 use super::film::Film;
 use super::input::{Input, failed};

@@ -18,8 +18,8 @@ mod ticks;
 use std::sync::Arc;
 
 use common::units::Timestamp;
+use net::failure::Failure;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Raster};
-use shell::exit::Failure;
 
 use self::health::Health;
 

@@ -1,8 +1,8 @@
 //! From the words of the command line or the configuration to a source.
 
 use common::config::SenderConfig;
+use net::failure::{Failure, Kind};
 use picture::frame::{FrameRate, FrameSize};
-use shell::exit::{Failure, Kind};
 
 use super::{FrameSource, SourceSpec, Speed, camera, file, pattern, strip};
 

@@ -5,8 +5,8 @@
 //! the most significant, white for 1. A cell's side is a thirty-fourth of the width, at most 16 pixels; a picture
 //! that is narrower than 34 pixels or lower than two cells has no strip. [`read_row`] reads a row.
 
+use net::failure::Failure;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Raster};
-use shell::exit::Failure;
 
 use super::ticks::Ticks;
 use super::{FrameSource, SourceFrame, SourceInfo};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use common::config::{parse_frame_rate, parse_size};
+use net::failure::Failure;
 use picture::frame::{FrameRate, FrameSize};
-use shell::exit::Failure;
 
 /// The forms that a source can have, for messages and help.
 pub const FORMS: &str = "camera[:index=0][:size=1280x720][:fps=30], pattern[:size=1280x720][:fps=30], \

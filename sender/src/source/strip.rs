@@ -10,9 +10,9 @@
 //! - from (2, 5) a lane of 20 x 3 units, of which the half that begins at the part of [`LANE_MS`] that has passed is black, around
 //!   the end. A mixture of two times has, nearly, the phase between them.
 
+use net::clock;
+use net::failure::Failure;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Raster};
-use shell::clock;
-use shell::exit::Failure;
 
 use super::pattern::{BLACK, WHITE};
 use super::ticks::Ticks;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use common::units::Timestamp;
-use shell::clock;
+use net::clock;
 
 /// A tick each interval; those that nobody had time for are left out.
 #[derive(Debug)]

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use common::config::SharedConfig;
 use kernels::{BackendChoice, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
+use net::clock;
+use net::failure::Failure;
 use picture::coded::{CodedFrame, ReceivedFrame};
 use picture::frame::{FrameRate, FrameSize, PixelFormat};
 use picture::params::StreamParams;
 
-use crate::clock;
 use crate::doctor::{Check, Status};
-use crate::exit::Failure;
+use crate::exit::codec_failure;
 
 /// Time for which it is measured.
 const LENGTH: Duration = Duration::from_millis(500);
@@ -30,7 +31,7 @@ const PICTURES: usize = 4;
 /// Measures how fast pictures of a stream are coded, in at most `bytes` each, with the configured back end.
 pub fn coding(config: &SharedConfig, params: &StreamParams, bytes: usize) -> Result<f64, Failure> {
     let encoder = open_encoder(params, config.backend, config.device.as_deref());
-    let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
+    let mut encoder = encoder.map_err(|error| codec_failure(&error))?;
     let pictures: [_; PICTURES] = std::array::from_fn(|number| sample(params.size, number));
     let mut turns = pictures.iter().cycle();
     per_second(|| code(encoder.as_mut(), params.size, turns.next(), bytes).map(drop))
@@ -39,17 +40,17 @@ pub fn coding(config: &SharedConfig, params: &StreamParams, bytes: usize) -> Res
 /// Measures the same of decoding.
 pub fn decoding(config: &SharedConfig, params: &StreamParams, bytes: usize) -> Result<f64, Failure> {
     let encoder = open_encoder(params, BackendChoice::Cpu, None);
-    let mut encoder = encoder.map_err(|error| Failure::codec(&error))?;
+    let mut encoder = encoder.map_err(|error| codec_failure(&error))?;
     let mut frames = Vec::new();
     for number in 0..PICTURES {
         let frame = code(encoder.as_mut(), params.size, Some(&sample(params.size, number)), bytes)?;
         frames.push(ReceivedFrame::from(&frame));
     }
     let decoder = open_decoder(params, config.backend, config.device.as_deref());
-    let (mut decoder, mut picture) = (decoder.map_err(|error| Failure::codec(&error))?, Picture::decoded_from(params));
+    let (mut decoder, mut picture) = (decoder.map_err(|error| codec_failure(&error))?, Picture::decoded_from(params));
     let mut turns = frames.iter().cycle();
     per_second(|| match turns.next() {
-        Some(frame) => decoder.decode(frame, &mut picture).map_err(|error| Failure::codec(&error)),
+        Some(frame) => decoder.decode(frame, &mut picture).map_err(|error| codec_failure(&error)),
         None => Ok(()),
     })
 }
@@ -62,7 +63,7 @@ fn code(
 ) -> Result<CodedFrame, Failure> {
     let samples = picture.map(Vec::as_slice).unwrap_or_default();
     let picture = PictureRef::new(PixelFormat::I420, size, samples).map_err(Failure::usage)?;
-    encoder.encode(picture, Target::Bytes(bytes)).map_err(|error| Failure::codec(&error))
+    encoder.encode(picture, Target::Bytes(bytes)).map_err(|error| codec_failure(&error))
 }
 
 /// Returns a picture in planes of 4:2:0 that has detail as pictures of a room have: half as strong at half the size, and edges.

@@ -3,7 +3,6 @@
 //! The reader of a pipe may stop reading, and a disk may stall. A thread that has a picture to show never waits: lines
 //! that find no room are left out and counted, the oldest first.
 
-use crate::lock::lock;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,6 +11,8 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use net::lock::lock;
 
 /// Bytes that wait at most.
 const WAITING_MAX: usize = 256 << 10;

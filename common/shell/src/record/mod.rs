@@ -21,8 +21,8 @@ pub use self::kept::{KeptFrame, Recorded};
 pub use self::name::is_folder;
 pub use self::numbers::{AHEAD_MAX_S, OUTAGE_MAX};
 use self::writer::Writer;
-use crate::exit::Failure;
-use crate::limited;
+use net::failure::Failure;
+use net::limited;
 
 /// Bytes that wait for the file at most.
 const WAITING_MAX: usize = 16 << 20;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use common::reassemble::{AssembledFrame, Reassembler};
 use common::units::Timestamp;
+use net::clock;
 use picture::container::ContainerWriter;
 use picture::params::StreamParams;
 
 use super::kept::{KeptFrame, Recorded};
 use super::name;
 use super::numbers::{Numbers, OUTAGE_MAX, Unnumbered};
-use crate::clock;
 
 /// Frames that are put together side by side: this long a block may be late.
 const WINDOW_FRAMES: usize = 32;

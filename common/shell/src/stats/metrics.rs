@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use common::metrics::{Metrics, Page};
 
-use crate::exit::Failure;
-use crate::lock::lock;
+use net::failure::Failure;
+use net::lock::lock;
 
 /// Callers served at once; one more is turned away.
 const CALLERS_MAX: usize = 8;

@@ -22,6 +22,7 @@ use common::wire::media::{Content, MediaHeader};
 use common::wire::probe::TestDatagram;
 use common::wire::states::StatesReport;
 use kernels::bank::FilterBank;
+use net::reach::stun_answer;
 use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::container::{self, ContainerReader, Entry, FileFrame};
 use picture::frame::{Chroma, FrameSize};
@@ -34,7 +35,6 @@ use picture::run::{Form, Run};
 use picture::y4m::Y4mReader;
 use receiver::sink::SinkSpec;
 use sender::source::{JpegDecoder, MjpegReader, SourceSpec};
-use shell::reach::stun_answer;
 
 /// Frames or pictures of a file that are read.
 const FRAMES: usize = 4;

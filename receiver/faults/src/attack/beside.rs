@@ -10,8 +10,8 @@ use common::config::PublicKey;
 use common::netsim::Random;
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, StreamEnd, encode};
+use net::tls::Protocol;
 use rustls::sign::CertifiedKey;
-use shell::tls::Protocol;
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Result;
+use net::tls::{PeerVerifier, Protocol, server_config};
 use quinn::crypto::rustls::QuicServerConfig;
-use shell::tls::{PeerVerifier, Protocol, server_config};
 
 use super::Testbed;
 use crate::hostile;

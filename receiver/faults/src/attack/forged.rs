@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use anyhow::Result;
+use net::tls::{PeerVerifier, Protocol, server_config};
 use quinn::crypto::rustls::QuicServerConfig;
-use shell::tls::{PeerVerifier, Protocol, server_config};
 
 use super::initial::{refusal, version_negotiation};
 use super::wire::{Deed, Wire};

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use common::config::{PublicKey, parse_peers};
 use common::reach::{Introduced, MAC_BYTES, Message, Ticket};
+use net::identity::Identity;
+use net::tls::Protocol;
 use quinn::VarInt;
-use shell::identity::Identity;
-use shell::tls::Protocol;
 
 use super::{Outcome, Testbed, weak_key};
 use crate::flood;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
+use net::identity::Identity;
+use net::tls::{Protocol, spki};
 use rustls::pki_types::CertificateDer;
 use rustls::sign::CertifiedKey;
-use shell::identity::Identity;
-use shell::tls::{Protocol, spki};
 
 use super::{Outcome, Testbed};
 use crate::hostile;

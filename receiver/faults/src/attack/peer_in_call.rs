@@ -10,9 +10,9 @@ use anyhow::{Context, Result, bail};
 use common::reach::{Probe, Role};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, StreamEnd, encode};
-use shell::identity::Identity;
-use shell::reach::Seals;
-use shell::tls::Protocol;
+use net::identity::Identity;
+use net::reach::Seals;
+use net::tls::Protocol;
 
 use super::{Testbed, Victim};
 use crate::hostile::{self, HostileLine};

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use shell::identity::Identity;
+use net::identity::Identity;
 
 use super::Outcome;
 use crate::daemons::Daemon;

@@ -10,11 +10,11 @@ use std::time::Duration;
 use anyhow::Result;
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, StreamEnd, encode};
+use net::identity::Identity;
+use net::tls::{Protocol, spki};
 use rustls::pki_types::CertificateDer;
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
 use rustls::{SignatureAlgorithm, SignatureScheme};
-use shell::identity::Identity;
-use shell::tls::{Protocol, spki};
 
 use super::{Outcome, Testbed};
 use crate::hostile;

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Result;
+use net::lock::lock;
 
 use super::initial::{Ids, ids};
-use shell::lock::lock;
 
 /// Time between two looks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);

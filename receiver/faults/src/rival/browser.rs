@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use net::failure::Failure;
 use picture::frame::FrameSize;
 use serde_json::json;
-use shell::exit::Failure;
 
 use super::clip::{Clip, FRAMES_PER_SECOND};
 use super::lines::Line;

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use net::failure::Failure;
 use picture::frame::FrameRate;
-use shell::exit::Failure;
 
 use self::browser::Browser;
 use self::clip::Clip;

@@ -1,7 +1,7 @@
 //! The cameras of this machine.
 
+use net::failure::Failure;
 use picture::frame::{FrameRate, FrameSize};
-use shell::exit::Failure;
 
 use super::modes::{self, Chosen, Offer};
 use super::problem::CameraError;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::units::Timestamp;
+use net::clock;
 use picture::frame::{ColourSpace, FrameRate, FrameSize, PixelFormat, Range};
-use shell::clock;
 
 use super::colour::{Meaning, bring};
 use super::device::{Device, Filled, monotonic};

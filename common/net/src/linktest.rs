@@ -1,0 +1,251 @@
+//! Link tests on the network: the two ends of [`common::linktest`] with a clock and a connection.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use common::config::{LinkMode, Meet, Peer, SharedConfig};
+use common::linktest::{Answerer, Measured, Tester, Turning, told};
+use common::reach::Kind;
+use common::units::{Bitrate, Timestamp};
+use common::wire::probe::{OtherWay, TestDatagram};
+
+use crate::clock;
+use crate::failure::Failure;
+use crate::identity::Identity;
+use crate::limited;
+use crate::link::{ADDRESSES_MAX, LiveRate, TestWay, Ways, find_to_test, on_the_network};
+use crate::quic::{CloseCode, Endpoint, EndpointOptions, Probing, QuicError};
+use crate::quoted::Quoted;
+use crate::tls::Protocol;
+use crate::zones;
+
+/// Longest link test that is answered, the other way included.
+const ANSWER_MAX: Duration = Duration::from_secs(90);
+/// Time between reports to a tester of what this side has found in its turn, and their end unless it leaves before.
+const TELL: Duration = Duration::from_millis(100);
+const TELL_MAX: Duration = Duration::from_secs(5);
+/// Interval of checking whether the send buffer has room, and, in a running test, whether a call has begun.
+const LOOK: Duration = Duration::from_millis(1);
+/// Rate that sets a congestion window so large that it never limits a test.
+const WINDOW_RATE: Bitrate = Bitrate::from_bps(400_000_000);
+const WINDOW_FRAME_BYTES: usize = 256 << 10;
+
+const IN_A_CALL: &str = "it is in a call, which a test would disturb; end the call first";
+const TOO_LONG: &str = "the test takes too long";
+const TESTING: &str = "another link test is under way";
+
+/// True during a test: only one at a time is answered, since two would measure each other.
+static ANSWERING: AtomicBool = AtomicBool::new(false);
+
+/// Answers a tester until it leaves, unless a call is on (`busy`) or begins.
+pub(crate) async fn answer(probing: Probing, busy: &AtomicBool) {
+    if busy.load(Ordering::Relaxed) {
+        return probing.close(CloseCode::Busy, IN_A_CALL).await;
+    }
+    if ANSWERING.swap(true, Ordering::Relaxed) {
+        return probing.close(CloseCode::Busy, TESTING).await;
+    }
+    limited!(info, "{} at {} tests the link", probing.peer().name, probing.address());
+    let end = clock::now() + ANSWER_MAX;
+    if answer_until_turn(&probing, busy, end).await {
+        tokio::select! {
+            () = take_turn(&probing) => {}
+            () = becomes(busy) => probing.close(CloseCode::Busy, IN_A_CALL).await,
+            () = tokio::time::sleep_until(clock::to_tokio(end)) => probing.close(CloseCode::Done, TOO_LONG).await,
+        }
+    }
+    ANSWERING.store(false, Ordering::Relaxed);
+}
+
+/// Answers a tester; returns true once it asks this side to take its turn, false if the test has ended.
+async fn answer_until_turn(probing: &Probing, busy: &AtomicBool, end: Timestamp) -> bool {
+    let mut answerer = Answerer::default();
+    loop {
+        if busy.load(Ordering::Relaxed) {
+            probing.close(CloseCode::Busy, IN_A_CALL).await;
+            return false;
+        }
+        // A tester that has gone quiet gets no answers, so looking for a call may wait for its next datagram or this.
+        match tokio::time::timeout(Duration::from_millis(100), probing.receive()).await {
+            Ok(Ok(datagram)) if TestDatagram::from_bytes(&datagram) == Some(TestDatagram::Turn) => return true,
+            Ok(Ok(datagram)) => {
+                if let Some(answer) = answerer.on_datagram(&datagram, clock::now()) {
+                    probing.send(answer);
+                }
+            }
+            Ok(Err(_)) => return false,
+            Err(_) => {}
+        }
+        if clock::now() >= end {
+            probing.close(CloseCode::Done, TOO_LONG).await;
+            return false;
+        }
+    }
+}
+
+/// Measures the way to the tester and tells it the result until it leaves.
+async fn take_turn(probing: &Probing) {
+    let _wide = probing.widen(WINDOW_RATE);
+    let found = match measure(probing).await {
+        Ok(measured) => told(&measured),
+        Err(failure) => return tracing::debug!("the way to the tester was not measured: {failure}"),
+    };
+    let _ = tokio::time::timeout(TELL_MAX, async {
+        loop {
+            probing.send(found.clone());
+            let again = clock::to_tokio(clock::now() + TELL);
+            while let Ok(heard) = tokio::time::timeout_at(again, probing.receive()).await {
+                if heard.is_err() {
+                    return;
+                }
+            }
+        }
+    })
+    .await;
+}
+
+/// Waits until that is true.
+async fn becomes(flag: &AtomicBool) {
+    while !flag.load(Ordering::Relaxed) {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// The machine to which the link is tested.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// Whoever listens at this `HOST:PORT`.
+    Address(&'a str),
+    /// The one that is found as a call finds it.
+    Named(&'a Meet),
+}
+
+/// The findings of a test in both directions.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    /// The machine at the other end.
+    pub peer: Peer,
+    /// The way that packets took, and where to.
+    pub way: (Kind, SocketAddr),
+    /// Round trip, and what goes from here to there.
+    pub there: Measured,
+    /// The line from there to here; none if the other side has not measured it.
+    pub back: Option<OtherWay>,
+}
+
+/// Tests the link to a machine that must list this one's key: over the way that a call would take. `config` gives
+/// identity, peers and socket options. Takes 20 to 40 seconds; ends early on SIGINT as every program does.
+pub fn run(config: &SharedConfig, target: Target<'_>) -> Result<Tested, Failure> {
+    let identity = Identity::load(&Identity::path_of(config)?)?;
+    let rate = LiveRate::new(WINDOW_RATE);
+    let options = EndpointOptions::of(config, &identity, Protocol::LinkTest, rate, WINDOW_FRAME_BYTES)?;
+    on_the_network(async {
+        match target {
+            Target::Address(address) => {
+                let mode = LinkMode::Dial(address.to_owned());
+                test(&dial(&options, address).await?, &Ways::of(&mode)).await
+            }
+            Target::Named(meet) => {
+                let way: TestWay = find_to_test(&options, &identity, meet).await?;
+                test(&way.probing, &Ways::of(&LinkMode::Meet(Box::new(meet.clone())))).await
+            }
+        }
+    })
+}
+
+/// Measures both directions.
+async fn test(probing: &Probing, ways: &Ways) -> Result<Tested, Failure> {
+    let route = probing.route();
+    let there = measure(probing).await;
+    let back = if there.is_ok() { measured_back(probing).await } else { None };
+    probing.close(CloseCode::Done, "done").await;
+    Ok(Tested { peer: probing.peer().clone(), way: (ways.kind_of(route), route.to), there: there?, back })
+}
+
+/// Has the other side measure its way to this one.
+async fn measured_back(probing: &Probing) -> Option<OtherWay> {
+    let mut turning = Turning::new(clock::now());
+    loop {
+        if let Some(asked) = turning.poll_datagram(clock::now()) {
+            probing.send(asked);
+        }
+        if let Some(outcome) = turning.outcome() {
+            return outcome;
+        }
+        tokio::select! {
+            datagram = probing.receive() => {
+                if let Some(answer) = turning.on_datagram(&datagram.ok()?, clock::now()) {
+                    probing.send(answer);
+                }
+            }
+            () = tokio::time::sleep_until(clock::to_tokio(turning.poll_timeout())) => {}
+        }
+    }
+}
+
+async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failure> {
+    let unreachable = |message: String| {
+        Failure::network(format!("{address} cannot be reached: {message}; is a receiver listening there?"))
+    };
+    let found = zones::look_up(address).await.map_err(|error| unreachable(error.to_string()))?;
+    let mut last = unreachable("the name has no address".to_owned());
+    for address in found.into_iter().take(ADDRESSES_MAX) {
+        let any: SocketAddr = match address {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        // A machine may lack a family of addresses that the name has.
+        let endpoint = match Endpoint::bind(options, any, false) {
+            Ok(endpoint) => endpoint,
+            Err(error) => {
+                last = error.into();
+                continue;
+            }
+        };
+        match endpoint.dial_to_probe(address).await {
+            Ok(probing) => return Ok(probing),
+            Err(error) if error.is_final() => return Err(error.into()),
+            Err(error) if error.is_mistake() => last = error.into(),
+            Err(error) => last = unreachable(error.to_string()),
+        }
+    }
+    Err(last)
+}
+
+async fn measure(probing: &Probing) -> Result<Measured, Failure> {
+    let mut tester = Tester::new(probing.max_datagram(), clock::now());
+    loop {
+        let mut full = false;
+        while let Some(datagram) = room(probing, &mut full).and_then(|()| tester.poll_datagram(clock::now())) {
+            probing.send(datagram);
+        }
+        if let Some(outcome) = tester.outcome() {
+            return outcome.map_err(Failure::network);
+        }
+        let look: Timestamp = clock::now() + LOOK;
+        let next = if full { look } else { tester.poll_timeout().unwrap_or(look) };
+        tokio::select! {
+            datagram = probing.receive() => match datagram {
+                Ok(datagram) => tester.on_datagram(&datagram, clock::now()),
+                Err(error) => return Err(ended(error)),
+            },
+            () = tokio::time::sleep_until(clock::to_tokio(next)) => {}
+        }
+    }
+}
+
+/// Returns `Some` if another datagram can be sent; `full` is set if not.
+fn room(probing: &Probing, full: &mut bool) -> Option<()> {
+    *full = !probing.has_room();
+    (!*full).then_some(())
+}
+
+fn ended(error: QuicError) -> Failure {
+    match error {
+        QuicError::Closed(reason) => {
+            Failure::network(format!("the other side does not test the link: {}", Quoted(&reason)))
+        }
+        error => error.into(),
+    }
+}

@@ -1,0 +1,161 @@
+//! The way of one call's packets at work: its decisions ([`Steering`]), the seals of its probes, and the socket.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use common::reach::{Act, Allowance, Candidate, Kind, Probe, Role, Route, SEALED_BYTES, Steering};
+use common::units::Timestamp;
+
+use super::proof::{Seals, random};
+use crate::failure::Failure;
+use crate::limited;
+use crate::quic::{Aside, InCall, Sending};
+
+/// Time after which an end tells the other its addresses again, which may change.
+const TELL: Duration = Duration::from_secs(2);
+
+/// The way of one call's packets.
+pub(crate) struct Course {
+    call: InCall,
+    seals: Seals,
+    /// The peer's address for QUIC, which never changes: an endpoint follows nobody elsewhere.
+    base: SocketAddr,
+    steering: Steering,
+    sending: Sending,
+    tell_at: Timestamp,
+}
+
+impl Course {
+    /// Begins with a call that has come about on a way of that kind. `given`: addresses of the peer that this machine's own user
+    /// has given. None: the connection has no keys, as after its end.
+    pub(crate) fn new(
+        call: InCall,
+        role: Role,
+        kind: Kind,
+        given: Vec<SocketAddr>,
+        sending: &Sending,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let seals = Seals::new(&call.shared().ok()?, role)?;
+        let (base, sending) = (call.address(), sending.clone());
+        sending.steer(base);
+        let mut steering = Steering::new(sending.route_of(base), kind, now);
+        steering.set_given(given);
+        Some(Self { call, seals, base, steering, sending, tell_at: now })
+    }
+
+    /// Returns true if it is the way of that call.
+    pub(crate) fn is_of(&self, call: &InCall) -> bool {
+        self.call == *call
+    }
+
+    /// Sets the address from which this machine's relay passes packets on; none: there is no relay.
+    pub(crate) fn set_relay(&mut self, relay: Option<IpAddr>) {
+        self.steering.set_relay(relay);
+    }
+
+    /// Asks from another port of this machine as well from now on.
+    pub(crate) fn set_other_port(&mut self, now: Timestamp) {
+        self.steering.set_other_port(now);
+    }
+
+    /// Returns true if the call's packets pass a relay.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.steering.is_relayed()
+    }
+
+    /// Returns the way in use and its kind, if the peer has shown not long ago that it is there.
+    pub(crate) fn proved(&self, now: Timestamp) -> Option<(Route, Kind)> {
+        let used = self.steering.used();
+        self.steering.kind_of(used).filter(|_| self.steering.is_proved(used, now)).map(|kind| (used, kind))
+    }
+
+    /// Takes a probe. Those of strangers are dropped, and those that somebody has sent again.
+    pub(crate) fn on_probe(&mut self, aside: &Aside, allowance: &mut Allowance, now: Timestamp) -> Result<(), Failure> {
+        let probe = self.seals.open(&aside.bytes).and_then(|bytes| Probe::decode(&bytes));
+        match probe {
+            Some(Probe::Question { number, nonce, candidates }) => {
+                if self.steering.on_question(aside.from, number, aside.bytes.len(), allowance, now) {
+                    self.sending.prove(aside.from);
+                    if !candidates.is_empty() {
+                        self.steering.set_told(&candidates, now);
+                    }
+                    self.sending.send(aside.from, &self.seals.seal(Probe::Answer(nonce).encode(0))?);
+                }
+            }
+            Some(Probe::Answer(nonce)) if self.steering.on_answer(aside.from, nonce, now) => {
+                self.sending.prove(aside.from);
+                self.sending.answered(aside.from);
+            }
+            Some(_) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Does all that is due; `own`: this machine's addresses.
+    pub(crate) fn drive(
+        &mut self,
+        own: impl Fn() -> Vec<Candidate>,
+        allowance: &mut Allowance,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        while let Some(act) = self.steering.poll(now, u64::from_le_bytes(random()?), allowance) {
+            match act {
+                Act::Take(route) => self.take(route),
+                Act::Ask { route, number, nonce, is_full } => self.ask(route, (number, nonce), is_full, &own, now)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if answers on the way in use are overdue.
+    pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
+        self.steering.is_in_doubt(now)
+    }
+
+    /// Returns the time to call [`Course::drive`] again.
+    pub(crate) fn next(&self, allowance: &Allowance, now: Timestamp) -> Option<Timestamp> {
+        self.steering.poll_timeout(now, allowance)
+    }
+
+    fn take(&mut self, route: Route) {
+        let base = self.sending.route_of(self.base);
+        self.sending.take((route != base).then_some(route));
+        let kind = self.steering.kind_of(route).unwrap_or(Kind::Learned);
+        limited!(info, "packets to {} now go {} ({})", self.call.peer(), kind.name(), route.to);
+    }
+
+    fn ask(
+        &mut self,
+        route: Route,
+        (number, nonce): (u64, u64),
+        is_full: bool,
+        own: &impl Fn() -> Vec<Candidate>,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        if !route.is_relayed() && !self.sending.reaches(route.to) {
+            return Ok(());
+        }
+        // It makes the question longer.
+        let is_used = route == self.steering.used() && self.steering.is_proved(route, now);
+        let tells = is_used && now >= self.tell_at;
+        if tells {
+            self.tell_at = now + TELL;
+        }
+        let candidates = if tells { own() } else { Vec::new() };
+        // With its mark a packet is one byte longer.
+        let length = if is_full { (self.call.longest() + 1).saturating_sub(SEALED_BYTES) } else { 0 };
+        self.sending.send(route, &self.seals.seal(Probe::Question { number, nonce, candidates }.encode(length))?);
+        Ok(())
+    }
+}
+
+impl Drop for Course {
+    fn drop(&mut self) {
+        self.sending.end_call();
+    }
+}
+
+#[cfg(test)]
+#[path = "course_tests.rs"]
+mod tests;

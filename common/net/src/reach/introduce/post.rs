@@ -1,0 +1,84 @@
+//! The way of a ticket and of the answer to it from one machine to the other.
+
+use std::io::BufRead;
+
+use common::config::{PublicKey, SharedConfig};
+use common::reach::Ticket;
+use tokio::sync::mpsc;
+
+use crate::failure::Failure;
+use crate::reach::words::{Client, Courier, Event, Side, Words};
+use crate::wait;
+
+/// Carrier of tickets and answers.
+pub(super) enum Post {
+    /// A person, who copies the lines that are printed, and types those that come.
+    Person(mpsc::Receiver<String>),
+    /// A mailbox, to which four words lead.
+    Mailbox(Courier),
+}
+
+/// Mail for one of the two sides.
+pub(super) enum Mail {
+    /// The machine with this key has the words: it is the only one that may be introduced.
+    Met(PublicKey),
+    /// A line of the other side.
+    Line(String),
+}
+
+impl Post {
+    /// A person at this terminal.
+    pub(super) fn person() -> Self {
+        let (give, lines) = mpsc::channel(4);
+        // Without such a thread there are no answers.
+        let _ = std::thread::Builder::new().name("input".to_owned()).spawn(move || {
+            for line in std::io::stdin().lock().lines() {
+                let Ok(line) = line else { return };
+                if !line.trim().is_empty() && give.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self::Person(lines)
+    }
+
+    /// A mailbox at the configured server, for a machine with the key `own`. Must be called on a tokio runtime.
+    pub(super) fn mailbox(config: &SharedConfig, side: Side, own: PublicKey, words: Words) -> Result<Self, Failure> {
+        let server = config.mailbox.clone().ok_or_else(|| Failure::usage(NO_SERVER))?;
+        let client = Client::new(side, own, words, crate::reach::proof::random()?);
+        Ok(Self::Mailbox(Courier::start(server, client, side == Side::Types)))
+    }
+
+    /// Gives `ticket` to the other side; to a person it is shown by `show`.
+    pub(super) fn give(&self, ticket: &Ticket, show: impl FnOnce(&Ticket)) {
+        match self {
+            Self::Person(_) => show(ticket),
+            Self::Mailbox(courier) => courier.give(ticket.to_string()),
+        }
+    }
+
+    /// Waits for mail. Nothing is lost if it is dropped.
+    pub(super) async fn next(&mut self) -> Result<Mail, Failure> {
+        match self {
+            // The end of the input is not the end of the program.
+            Self::Person(lines) => Ok(Mail::Line(wait::item(lines).await)),
+            Self::Mailbox(courier) => loop {
+                match courier.next().await? {
+                    Event::Met(key) => return Ok(Mail::Met(key)),
+                    Event::Line(line) => return Ok(Mail::Line(line)),
+                    Event::Again => {}
+                }
+            },
+        }
+    }
+
+    /// Ends it.
+    pub(super) async fn end(self) {
+        if let Self::Mailbox(courier) = self {
+            courier.end().await;
+        }
+    }
+}
+
+const NO_SERVER: &str = "words lead to a mailbox server, and none is configured: set `mailbox` in [reach] on both machines, such \
+                         as mailbox = \"ws://meet.example:4000/v1\" (docker/meet has one to host), or use `invite` and `join`";

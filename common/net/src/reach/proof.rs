@@ -1,0 +1,305 @@
+//! Proofs that a machine knows a secret of two: knocks, the proofs of an introduction, and the seals of a call.
+
+use common::config::PublicKey;
+use common::reach::{
+    HeardKnocks, KNOCK_BODY_BYTES, KNOCK_BYTES, KNOCK_TAG_BYTES, Knock, MAC_BYTES, PROOF_BYTES, Role, SEALED_BYTES,
+    Ticket,
+};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac::{HMAC_SHA256, Key, Tag, sign, verify};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::pair;
+use crate::failure::Failure;
+use crate::identity::Identity;
+use crate::quic::{KNOCK, OLD_KNOCK_BYTES, PROBE, SEAL_BYTES, SHARED_BYTES};
+
+/// Returns random bytes from the system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| Failure::network("the system gives no random numbers"))?;
+    Ok(bytes)
+}
+
+/// The secret of a ticket.
+#[derive(Clone)]
+pub(crate) struct Secret(Key);
+
+impl Secret {
+    pub(crate) fn new(secret: &[u8; PROOF_BYTES]) -> Self {
+        Self(Key::new(HMAC_SHA256, secret))
+    }
+
+    /// Returns the key of this introduction's knocks.
+    pub(crate) fn knocks(&self, own: Role) -> KnockKey {
+        KnockKey { key: Key::new(HMAC_SHA256, sign(&self.0, b"duet knock").as_ref()), own, old: None }
+    }
+
+    /// Returns the proof of the secret by the side in the role `speaker`, on the connection with the secret bytes
+    /// `shared`.
+    pub(crate) fn prove(&self, speaker: Role, keys: &Keys, shared: &[u8; SHARED_BYTES]) -> [u8; MAC_BYTES] {
+        let mut bytes = [0; MAC_BYTES];
+        bytes.copy_from_slice(sign(&self.0, &keys.message(speaker, shared)).as_ref());
+        bytes
+    }
+
+    /// Returns true if `mac` is what the side in the role `speaker` has to say.
+    pub(crate) fn proves(
+        &self,
+        mac: &[u8; MAC_BYTES],
+        speaker: Role,
+        keys: &Keys,
+        shared: &[u8; SHARED_BYTES],
+    ) -> bool {
+        verify(&self.0, &keys.message(speaker, shared), mac).is_ok()
+    }
+
+    /// Returns the proof in an answer.
+    pub(crate) fn seal(&self, answer: &Ticket) -> [u8; PROOF_BYTES] {
+        first(&sign(&self.0, &[b"duet answer".as_slice(), &answer.told()].concat()))
+    }
+}
+
+/// The keys of the two machines of an introduction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keys {
+    pub(crate) inviting: PublicKey,
+    pub(crate) joining: PublicKey,
+}
+
+impl Keys {
+    fn message(&self, speaker: Role, shared: &[u8; SHARED_BYTES]) -> Vec<u8> {
+        let label: &[u8] = match speaker {
+            Role::Dials => b"duet joins",
+            Role::Waits => b"duet invites",
+        };
+        [label, self.inviting.as_bytes(), self.joining.as_bytes(), shared].concat()
+    }
+}
+
+/// Makes and recognises knocks.
+#[derive(Clone)]
+pub(crate) struct KnockKey {
+    key: Key,
+    own: Role,
+    /// Key of the knocks of the protocol before this one, which were made of both public keys.
+    old: Option<Key>,
+}
+
+/// A knock of the other side, as it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HeardKnock {
+    /// Its content.
+    pub(super) knock: Knock,
+    tag: [u8; KNOCK_TAG_BYTES],
+}
+
+impl HeardKnock {
+    /// Returns true if it is of now and has not come before. `now_ms`: milliseconds since 1970.
+    pub(super) fn is_new(&self, heard: &mut HeardKnocks, now_ms: u64) -> bool {
+        heard.is_new(self.knock.made_ms, self.tag, now_ms)
+    }
+}
+
+impl KnockKey {
+    /// Returns the knocks of two machines that know each other's keys: nobody else can make them. None: the keys are the same.
+    pub(crate) fn of_peers(own: &Identity, peer: &PublicKey, role: Role) -> Option<Self> {
+        let secret = sign(&pair::secret(own, peer)?, b"knock");
+        let mut keys = [*own.public_key().as_bytes(), *peer.as_bytes()];
+        keys.sort_unstable();
+        let old = [b"duet knock".as_slice(), &keys[0], &keys[1]].concat();
+        let old = Some(Key::new(HMAC_SHA256, &old));
+        Some(Self { key: Key::new(HMAC_SHA256, secret.as_ref()), own: role, old })
+    }
+
+    /// Returns the knocks of a machine that nobody knows.
+    pub(super) fn of_nobody() -> Result<Self, Failure> {
+        Ok(Self { key: Key::new(HMAC_SHA256, &random::<KNOCK_TAG_BYTES>()?), own: Role::Waits, old: None })
+    }
+
+    /// Returns a knock of this side.
+    pub(super) fn make(&self, knock: &Knock) -> [u8; KNOCK_BYTES] {
+        let body = knock.encode();
+        let mut bytes = [KNOCK; KNOCK_BYTES];
+        bytes[1..=KNOCK_BODY_BYTES].copy_from_slice(&body);
+        bytes[1 + KNOCK_BODY_BYTES..].copy_from_slice(&tag(&self.key, self.own, &body));
+        bytes
+    }
+
+    /// Returns the knock of the other side that has these bytes; none if it is none, or one of this side's that came back.
+    pub(super) fn of_peer(&self, bytes: &[u8]) -> Option<HeardKnock> {
+        let (&KNOCK, rest) = bytes.split_first()? else { return None };
+        let (body, theirs) = rest.split_first_chunk::<KNOCK_BODY_BYTES>()?;
+        let theirs: [u8; KNOCK_TAG_BYTES] = theirs.try_into().ok()?;
+        // The comparison need not take constant time: each knock has another tag.
+        (tag(&self.key, other(self.own), body) == theirs)
+            .then(|| HeardKnock { knock: Knock::decode(body), tag: theirs })
+    }
+
+    /// Returns the answer to a knock of the protocol before this one, by which its program dials and is told that it must be
+    /// updated; none if it is none. Whoever knows both public keys can make such knocks: they show nothing else.
+    pub(super) fn answer_to_old(&self, bytes: &[u8]) -> Option<[u8; OLD_KNOCK_BYTES]> {
+        let key = self.old.as_ref()?;
+        let (&KNOCK, rest) = bytes.split_first()? else { return None };
+        let (nonce, theirs) = rest.split_first_chunk::<8>()?;
+        if tag(key, other(self.own), nonce) != theirs {
+            return None;
+        }
+        let mut answer = [KNOCK; OLD_KNOCK_BYTES];
+        answer[1..=nonce.len()].copy_from_slice(nonce);
+        answer[1 + nonce.len()..].copy_from_slice(&tag(key, self.own, nonce));
+        Some(answer)
+    }
+}
+
+fn other(role: Role) -> Role {
+    match role {
+        Role::Dials => Role::Waits,
+        Role::Waits => Role::Dials,
+    }
+}
+
+/// Returns the tag of a knock of the side in that role.
+fn tag(key: &Key, role: Role, body: &[u8]) -> [u8; KNOCK_TAG_BYTES] {
+    let label: &[u8] = match role {
+        Role::Dials => b"dials",
+        Role::Waits => b"waits",
+    };
+    first(&sign(key, &[label, body].concat()))
+}
+
+/// Seals and opens the probes of one call: only its two ends can read and make them, each its own.
+pub struct Seals {
+    own: LessSafeKey,
+    peer: LessSafeKey,
+}
+
+const _: () = assert!(SEALED_BYTES == 1 + NONCE_LEN + 16);
+
+impl Seals {
+    /// Makes the keys from what the connection's two ends know; none if the bytes are no keys.
+    pub fn new(shared: &[u8; SEAL_BYTES], own: Role) -> Option<Self> {
+        let (dials, waits) = shared.split_at(SEAL_BYTES / 2);
+        let key = |bytes| UnboundKey::new(&CHACHA20_POLY1305, bytes).ok().map(LessSafeKey::new);
+        let (own, peer) = match own {
+            Role::Dials => (key(dials)?, key(waits)?),
+            Role::Waits => (key(waits)?, key(dials)?),
+        };
+        Some(Self { own, peer })
+    }
+
+    /// Returns a sealed probe.
+    pub fn seal(&self, mut probe: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        let nonce: [u8; NONCE_LEN] = random()?;
+        let sealed =
+            self.own.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from([PROBE]), &mut probe);
+        sealed.map_err(|_| Failure::network("a probe cannot be sealed"))?;
+        Ok([&[PROBE], nonce.as_slice(), &probe].concat())
+    }
+
+    /// Returns a probe of the other end; none if this is none.
+    pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (_, rest) = sealed.split_first().filter(|(first, _)| **first == PROBE)?;
+        let (nonce, rest) = rest.split_at_checked(NONCE_LEN)?;
+        let mut probe = rest.to_vec();
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let length = self.peer.open_in_place(nonce, Aad::from([PROBE]), &mut probe).ok()?.len();
+        probe.truncate(length);
+        Some(probe)
+    }
+}
+
+/// Returns the first bytes of a tag.
+fn first(tag: &Tag) -> [u8; PROOF_BYTES] {
+    let mut bytes = [0; PROOF_BYTES];
+    bytes.copy_from_slice(&tag.as_ref()[..PROOF_BYTES]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_knock_is_known_to_the_other_side_only() {
+        let [a, b, c] = std::array::from_fn(|_| Identity::generate().unwrap());
+        let of = |own: &Identity, peer: &Identity, role| KnockKey::of_peers(own, &peer.public_key(), role).unwrap();
+        let (one, other) = (of(&a, &b, Role::Dials), of(&b, &a, Role::Waits));
+        let said = Knock { made_ms: 1, nonce: 2, echo: 3 };
+        let knock = one.make(&said);
+        assert_eq!(other.of_peer(&knock).unwrap().knock, said);
+        assert!(one.of_peer(&knock).is_none(), "its own one came back");
+        // A friend of both, who knows their public keys.
+        assert!(of(&c, &b, Role::Waits).of_peer(&knock).is_none() && of(&c, &a, Role::Waits).of_peer(&knock).is_none());
+        for at in 0..knock.len() {
+            let mut changed = knock;
+            changed[at] ^= 1;
+            assert!(other.of_peer(&changed).is_none() && other.of_peer(&knock[..at]).is_none());
+        }
+        assert!(KnockKey::of_peers(&a, &a.public_key(), Role::Waits).is_none());
+    }
+
+    #[test]
+    fn a_knock_counts_once() {
+        let [a, b] = std::array::from_fn(|_| Identity::generate().unwrap());
+        let one = KnockKey::of_peers(&a, &b.public_key(), Role::Dials).unwrap();
+        let other = KnockKey::of_peers(&b, &a.public_key(), Role::Waits).unwrap();
+        let (mut heard, now) = (HeardKnocks::default(), 1_700_000_000_000);
+        let said = Knock { made_ms: now, nonce: 2, echo: 0 };
+        let heard_knock = other.of_peer(&one.make(&said)).unwrap();
+        assert_eq!([(); 2].map(|()| heard_knock.is_new(&mut heard, now)), [true, false]);
+        let late = other.of_peer(&one.make(&Knock { nonce: 3, ..said })).unwrap();
+        assert!(!late.is_new(&mut heard, now + 600_000) && late.is_new(&mut heard, now));
+    }
+
+    #[test]
+    fn a_knock_of_the_protocol_before_is_answered_in_its_form_and_shows_nothing() {
+        let [a, b] = std::array::from_fn(|_| Identity::generate().unwrap());
+        let waits = KnockKey::of_peers(&b, &a.public_key(), Role::Waits).unwrap();
+        let dials = KnockKey::of_peers(&a, &b.public_key(), Role::Dials).unwrap();
+        // Made as that protocol says.
+        let mut keys = [*a.public_key().as_bytes(), *b.public_key().as_bytes()];
+        keys.sort_unstable();
+        let key = Key::new(HMAC_SHA256, &[b"duet knock".as_slice(), &keys[0], &keys[1]].concat());
+        let old = |label: &[u8], nonce: [u8; 8]| {
+            [&[KNOCK], nonce.as_slice(), &sign(&key, &[label, &nonce].concat()).as_ref()[..16]].concat()
+        };
+        let knock = old(b"dials", [5; 8]);
+        assert_eq!(waits.answer_to_old(&knock).unwrap().as_slice(), old(b"waits", [5; 8]));
+        assert!(waits.of_peer(&knock).is_none() && dials.answer_to_old(&knock).is_none());
+        assert_eq!(waits.answer_to_old(&knock[..24]), None);
+        let ticket = Secret::new(&[1; 16]).knocks(Role::Waits);
+        assert_eq!(ticket.answer_to_old(&knock), None);
+    }
+
+    #[test]
+    fn a_seal_is_opened_by_the_other_end_of_the_call_only() {
+        let shared: [u8; SEAL_BYTES] = std::array::from_fn(|at| at as u8);
+        let (one, other) = (Seals::new(&shared, Role::Dials).unwrap(), Seals::new(&shared, Role::Waits).unwrap());
+        let sealed = one.seal(vec![1, 2, 3]).unwrap();
+        assert_eq!(sealed.len(), 3 + SEALED_BYTES);
+        assert_eq!(other.open(&sealed), Some(vec![1, 2, 3]));
+        assert_eq!(one.open(&sealed), None, "its own one came back");
+        assert_eq!(Seals::new(&[9; SEAL_BYTES], Role::Waits).unwrap().open(&sealed), None, "of another call");
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert!(other.open(&changed).is_none() && other.open(&sealed[..at]).is_none());
+        }
+        assert_ne!(one.seal(vec![1, 2, 3]).unwrap(), sealed);
+    }
+
+    #[test]
+    fn a_proof_is_good_for_one_speaker_one_pair_and_one_connection() {
+        let [a, b, c] = std::array::from_fn(|_| Identity::generate().unwrap().public_key());
+        let secret = Secret::new(&[7; PROOF_BYTES]);
+        let (keys, shared) = (Keys { inviting: a, joining: b }, [9; SHARED_BYTES]);
+        let mac = secret.prove(Role::Dials, &keys, &shared);
+        assert!(secret.proves(&mac, Role::Dials, &keys, &shared));
+        assert!(!secret.proves(&mac, Role::Waits, &keys, &shared), "said back");
+        assert!(!secret.proves(&mac, Role::Dials, &Keys { inviting: a, joining: c }, &shared));
+        assert!(!secret.proves(&mac, Role::Dials, &keys, &[8; SHARED_BYTES]), "replayed on another connection");
+        assert!(!Secret::new(&[6; PROOF_BYTES]).proves(&mac, Role::Dials, &keys, &shared));
+    }
+}
