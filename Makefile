@@ -57,8 +57,8 @@ test: ## everything that continuous integration checks
 properties: ## the tests of properties, each time with other input (RUNS=20)
 	for run in $$(seq $(or $(RUNS),20)); do \
 		seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); echo "PROPTEST_RNG_SEED=$$seed"; \
-		PROPTEST_RNG_SEED=$$seed cargo test --release --locked -q -p duet-common -p duet-picture -p duet-shell \
-			-p duet-kernels -p duet-sender --lib --test wire --test bytes --test geometry --test budget --test loss || exit; \
+		PROPTEST_RNG_SEED=$$seed cargo test --release --locked -q -p duet-common -p duet-picture -p duet-net -p duet-shell \
+			-p duet-kernels -p duet-sending --lib --test wire --test bytes --test geometry --test budget --test loss || exit; \
 	done
 
 .PHONY: seeds
@@ -70,7 +70,7 @@ reach: ## two homes behind routers of all kinds meet and call each other; tables
 	@.ci/setup reach
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins --example stun
 	MAILBOX=$$(.ci/mailbox) REPEATS=$(REPEATS) JOBS=$(JOBS) SEED=$(SEED) LATE=$(LATE) \
-		receiver/faults/reach $(TARGET)/release $(REACH)
+		common/laboratory/faults/reach $(TARGET)/release $(REACH)
 
 .PHONY: reach-seeds
 reach-seeds: ## two machines find each other through 20000 simulated pairs of homes (SEEDS=0..20000); calls change their ways
@@ -95,7 +95,7 @@ prediction: ## pictures and delay with prediction and without, over the same sim
 
 .PHONY: states
 states: ## an hour of predicted frames with losses: are all ends' pictures the same (CLIP=FILE.y4m FRAMES=72000 SENDER=cpu RECEIVERS=cpu,opencl SEED=1)
-	cargo run --release --locked -p duet-sender --example states -- $(or $(CLIP),$(error CLIP=FILE.y4m is missing)) \
+	cargo run --release --locked -p duet-sending --example states -- $(or $(CLIP),$(error CLIP=FILE.y4m is missing)) \
 		--frames $(or $(FRAMES),72000) --sender $(or $(SENDER),cpu) $(if $(RECEIVERS),--receivers $(RECEIVERS)) --seed $(or $(SEED),1)
 
 .PHONY: agreement
@@ -116,7 +116,7 @@ fuzz-guided: ## bytes that reach new code of decoders and parsers, 10 minutes ea
 		mkdir -p fuzz/corpus/$$profile && cargo +nightly fuzz run $$profile fuzz/corpus/$$profile golden -- \
 			-max_total_time=$(or $(SECONDS),600) || exit; \
 	done
-	cd receiver/faults && for parser in $$(ls corpus); do \
+	cd common/laboratory/faults && for parser in $$(ls corpus); do \
 		mkdir -p fuzz/corpus/$$parser && PARSER=$$parser cargo +nightly fuzz run parsers fuzz/corpus/$$parser corpus/$$parser -- \
 			-max_total_time=$(or $(SECONDS),600) || exit; \
 	done
@@ -195,7 +195,7 @@ rival: ## Duet beside Chromium's WebRTC over the same lines; a table (RIVAL="cle
 wild: ## play all pictures and films of a folder through both daemons and compare with ffmpeg's reading; a table (FOLDER=FOLDER PICTURES=10; ffmpeg)
 	@.ci/setup wild
 	cargo build --release --locked -p duet-sender -p duet-receiver --bins
-	PICTURES=$(or $(PICTURES),10) receiver/faults/wild $(TARGET)/release $(or $(FOLDER),$(error FOLDER=FOLDER is missing))
+	PICTURES=$(or $(PICTURES),10) common/laboratory/faults/wild $(TARGET)/release $(or $(FOLDER),$(error FOLDER=FOLDER is missing))
 
 .PHONY: soak
 soak: ## a call with 1 % loss and a random fault each minute (SECONDS=7200, SEED=1): nothing grows, every gap has its fault
@@ -213,7 +213,7 @@ rehearsal: ## a call of HOURS=8 through outages, restarts, stalled cameras and o
 faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 seconds a scenario, NIGHT="siege soak" for parts)
 	@.ci/setup faults
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
-	SEED=$(or $(SEED),1) PRIORITY="$(REAL_TIME)" receiver/faults/night $(TARGET)/release/faults $(NIGHT)
+	SEED=$(or $(SEED),1) PRIORITY="$(REAL_TIME)" common/laboratory/faults/night $(TARGET)/release/faults $(NIGHT)
 
 # As the services in config/systemd run, if this user may.
 REAL_TIME = $(shell chrt --rr 1 true 2>/dev/null && echo chrt --rr 1)

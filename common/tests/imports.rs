@@ -87,23 +87,26 @@ fn no_files_import_each_other_in_a_circle() {
     let packages = [
         "common",
         "common/picture",
+        "common/laboratory/faults",
+        "common/laboratory/film",
+        "common/net",
         "common/shell",
         "kernels",
         "kernels/wavelet",
         "receiver",
-        "receiver/faults",
-        "receiver/film",
+        "receiver/showing",
         "sender",
+        "sender/sending",
     ];
-    let mut circles = Vec::new();
+    let (mut circles, mut found) = (Vec::new(), 0);
     for package in packages {
         let known = modules(&root.join(package).join("src"));
-        assert!(known.len() > 3, "{package}: only {} files found", known.len());
+        assert!(known.len() > 2, "{package}: only {} files found", known.len());
         let arrows: BTreeMap<_, _> = known
             .iter()
             .map(|(module, path)| (module, imports(module, &fs::read_to_string(path).unwrap(), &known)))
             .collect();
-        assert!(arrows.values().map(BTreeSet::len).sum::<usize>() > 3, "{package}: no imports are found");
+        found += arrows.values().map(BTreeSet::len).sum::<usize>();
         for start in known.keys() {
             let (mut seen, mut open) = (BTreeSet::new(), arrows[start].iter().collect::<Vec<_>>());
             while let Some(module) = open.pop() {
@@ -117,5 +120,6 @@ fn no_files_import_each_other_in_a_circle() {
             }
         }
     }
+    assert!(found > 300, "only {found} imports are found");
     assert!(circles.is_empty(), "{}", circles.join("\n"));
 }

@@ -56,30 +56,30 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
     // Tests of the daemons and the scenarios of `make faults` may act as a hostile peer, so they may name quinn.
     let hostile = [
         "receiver/tests/",
-        "receiver/faults/src/flood.rs",
-        "receiver/faults/src/hostile.rs",
-        "receiver/faults/src/attack/",
+        "common/laboratory/faults/src/flood.rs",
+        "common/laboratory/faults/src/hostile.rs",
+        "common/laboratory/faults/src/attack/",
         "sender/tests/",
     ];
-    let quinn = [&["common/shell/src/quic/", "common/shell/src/quic.rs"], &hostile[..]].concat();
+    let quinn = [&["common/net/src/quic/", "common/net/src/quic.rs"], &hostile[..]].concat();
     let homes = [
         ("ocl", vec!["kernels/src/opencl/"]),
         ("ocl_core", vec!["kernels/src/opencl/"]),
-        ("turbojpeg", vec!["sender/src/source/jpeg/planes.rs"]),
-        ("v4l", vec!["sender/src/source/camera/device.rs", "receiver/src/sink/video_output.rs"]),
-        ("minifb", vec!["receiver/src/sink/window/with_minifb.rs"]),
-        ("winit", vec!["receiver/src/sink/window/with_winit.rs"]),
-        ("softbuffer", vec!["receiver/src/sink/window/with_winit.rs"]),
+        ("turbojpeg", vec!["sender/sending/src/source/jpeg/planes.rs"]),
+        ("v4l", vec!["sender/sending/src/source/camera/device.rs", "receiver/showing/src/sink/video_output.rs"]),
+        ("minifb", vec!["receiver/showing/src/sink/window/with_minifb.rs"]),
+        ("winit", vec!["receiver/showing/src/sink/window/with_winit.rs"]),
+        ("softbuffer", vec!["receiver/showing/src/sink/window/with_winit.rs"]),
         ("quinn", quinn),
-        ("quinn_proto", vec!["common/shell/src/quic/", "common/shell/src/quic.rs", "receiver/tests/"]),
+        ("quinn_proto", vec!["common/net/src/quic/", "common/net/src/quic.rs", "receiver/tests/"]),
         ("bincode", vec!["common/src/wire/control.rs"]),
-        ("stun_types", vec!["common/shell/src/reach/stun.rs", "receiver/faults/examples/stun.rs"]),
-        ("igd_next", vec!["common/shell/src/reach/mapping.rs"]),
-        ("crab_nat", vec!["common/shell/src/reach/mapping.rs"]),
-        ("turn_client_proto", vec!["common/shell/src/reach/turn.rs"]),
-        ("spake2", vec!["common/shell/src/reach/words/seal.rs"]),
-        ("tokio_tungstenite", vec!["common/shell/src/reach/socket.rs", "receiver/faults/src/mailbox.rs"]),
-        ("mdns_sd", vec!["common/shell/src/reach/house.rs"]),
+        ("stun_types", vec!["common/net/src/reach/stun.rs", "common/laboratory/faults/examples/stun.rs"]),
+        ("igd_next", vec!["common/net/src/reach/mapping.rs"]),
+        ("crab_nat", vec!["common/net/src/reach/mapping.rs"]),
+        ("turn_client_proto", vec!["common/net/src/reach/turn.rs"]),
+        ("spake2", vec!["common/net/src/reach/words/seal.rs"]),
+        ("tokio_tungstenite", vec!["common/net/src/reach/socket.rs", "common/laboratory/faults/src/mailbox.rs"]),
+        ("mdns_sd", vec!["common/net/src/reach/house.rs"]),
     ];
     let sources = files(".", "rs");
     assert!(sources.len() > 30, "only {} Rust files found", sources.len());
@@ -310,16 +310,19 @@ fn documentation_says_what_an_item_is_or_does() {
 }
 
 /// Packages, the nested ones first.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 13] = [
+    "common/laboratory/faults",
+    "common/laboratory/film",
     "common/manual",
+    "common/net",
     "common/picture",
     "common/shell",
     "common",
     "kernels/wavelet",
     "kernels",
-    "receiver/faults",
-    "receiver/film",
+    "receiver/showing",
     "receiver",
+    "sender/sending",
     "sender",
 ];
 #[test]

@@ -26,9 +26,9 @@ use kernels::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open
 use picture::coded::{PredictedFrame, ReceivedFrame};
 use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
-use receiver::predicted::{Outcome, Predicted};
-use sender::predict::{Predicting, Told};
-use sender::source::{SourceFrame, SourceInfo, SourceSpec};
+use sending::predict::{Predicting, Told};
+use sending::source::{SourceFrame, SourceInfo, SourceSpec};
+use showing::predicted::{Outcome, Predicted};
 
 const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo-clip/demo_720p30.mjpeg");
 const MAX_DATAGRAM: usize = 1_200;
@@ -51,7 +51,7 @@ fn main() {
     let (frames, seed) = (asked("FRAMES", 240) as usize, asked("SEED", 1));
     let rate = Bitrate::from_bps(asked("RATE", 3_000_000));
     let spec = SourceSpec::parse(&format!("mjpeg:{}:fps=0", Path::new(CLIP).display())).unwrap();
-    let mut source = sender::source::open(&spec, &resolve_sender(&SenderFile::default()).unwrap()).unwrap();
+    let mut source = sending::source::open(&spec, &resolve_sender(&SenderFile::default()).unwrap()).unwrap();
     let info = source.info();
     let clip = Rc::new(std::iter::from_fn(|| source.next(Vec::new()).unwrap()).take(frames).collect::<Vec<_>>());
     let lossy = |loss| NetConditions { loss, ..NetConditions::perfect(DELAY) };

@@ -10,8 +10,8 @@ use common::units::FrameId;
 use kernels::{Coefficients, Converter, Original, Picture, Scaler};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
-use receiver::latency_limit::LatencyLimit;
-use receiver::sink::{Sink, Window, WindowParts};
+use shell::settings::LatencyLimit;
+use showing::sink::{Sink, Window, WindowParts};
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{ConnectionExt, ImageFormat};
 

@@ -1,15 +1,16 @@
 //! `devices` and `doctor`: what this machine has, and whether it is enough to receive.
 
-use common::config::{ReceiverConfig, WindowBackend};
+use common::config::ReceiverConfig;
 use common::units::Bitrate;
 use net::failure::Failure;
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
 use shell::doctor::{self, Check, Status};
 use shell::{devices, speed};
+use showing::check::{display, files};
+use showing::sink::SinkSpec;
 
-use crate::latency_limit::LatencyLimit;
-use crate::sink::{self, SinkSpec, WindowParts};
+use crate::run::no_peer;
 
 /// Rate of the stream whose decoding is measured.
 const RATE: Bitrate = Bitrate::from_bps(20_000_000);
@@ -18,22 +19,17 @@ const RATE: Bitrate = Bitrate::from_bps(20_000_000);
 const CODES_TOO: &str = "a call codes as many pictures as well: `sender doctor` judges both together";
 
 /// Lists the devices that can decode, one a line or as a JSON array.
-pub fn print_devices(as_json: bool) {
+pub(crate) fn print_devices(as_json: bool) {
     let found = kernels::devices();
     if as_json { println!("{}", devices::as_json(&found)) } else { devices::print(&found) }
 }
 
 /// Checks what receiving needs and prints one line for each; a failed check is a failure of the same kind.
-pub fn examine(config: &ReceiverConfig, sinks: &[SinkSpec], as_json: bool) -> Result<(), Failure> {
+pub(crate) fn examine(config: &ReceiverConfig, sinks: &[SinkSpec], as_json: bool) -> Result<(), Failure> {
     let mut checks = doctor::shared(&config.shared);
     checks.push(display(config, sinks));
     checks.extend(speed(config));
     doctor::print(&checks, as_json)
-}
-
-/// Checks that pictures can be shown where they shall go.
-pub fn display(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Check {
-    Check::of("display", sinks_open(config.window, sinks))
 }
 
 /// Measures whether this machine decodes the pictures of a usual call, of which the sender decides, as fast as they come.
@@ -51,30 +47,10 @@ fn speed(config: &ReceiverConfig) -> Option<Check> {
 }
 
 /// Fails if a run would end at once whatever network and devices do.
-pub fn configured(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure> {
+pub(crate) fn configured(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure> {
     if config.shared.peers.is_empty() {
-        return Err(Failure::usage(crate::no_peer()));
+        return Err(Failure::usage(no_peer()));
     }
     doctor::configured(&config.shared)?;
     files(config, sinks)
-}
-
-/// Fails if a file that receiving writes cannot be written.
-pub fn files(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure> {
-    config.record.as_deref().map_or(Ok(()), doctor::recordable)?;
-    let sinks = sinks.iter().filter_map(SinkSpec::file);
-    sinks.chain(config.pictures_file.as_deref()).try_for_each(doctor::writable)
-}
-
-/// Opens the window, and no file: opening one would empty it.
-fn sinks_open(backend: WindowBackend, sinks: &[SinkSpec]) -> Result<String, Failure> {
-    let (own, latency_limit) = (None, LatencyLimit::new(None));
-    let window = WindowParts { backend, status_line: false, own, latency_limit };
-    for spec in sinks {
-        match spec.file() {
-            Some(path) => doctor::writable(path)?,
-            None => drop(sink::open(spec, &window, true).map_err(Failure::device)?),
-        }
-    }
-    Ok(format!("{} can be opened", sinks.iter().map(SinkSpec::name).collect::<Vec<_>>().join(" and ")))
 }

@@ -2,15 +2,21 @@
 
 #![forbid(unsafe_code)]
 
+mod bounce;
+mod cli;
+mod doctor;
+mod run;
+
 use std::process::ExitCode;
 
 use net::failure::Failure;
-use receiver::cli::{Cli, resolve};
-use receiver::doctor;
 use shell::cli::Command;
 use shell::commands;
 use shell::exit::report;
 use shell::signals;
+use showing::Resolved;
+
+use crate::cli::Cli;
 
 const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
                         use `sender call`, or `sender --also-receive FILE` with this file, or set it to false";
@@ -24,7 +30,8 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
     if let Some(command) = &cli.command {
         commands::hide(command)?;
     }
-    let resolved = resolve(cli)?;
+    let introduces = cli.command.as_ref().is_some_and(Command::introduces);
+    let resolved = Resolved::read(&cli.common, &cli.sink, introduces)?;
     match cli.command.clone().unwrap_or_default() {
         Command::Run => {
             shell::log::init();
@@ -34,9 +41,9 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
                 return Err(Failure::usage(ONE_PORT));
             }
             if cli.bounce {
-                return receiver::bounce::run(&resolved.config, &resolved.sinks).map(drop);
+                return bounce::run(&resolved.config, &resolved.sinks).map(drop);
             }
-            receiver::run(&resolved.config, &resolved.sinks, cli.common.frames).map(drop)
+            run::run(&resolved.config, &resolved.sinks, cli.common.frames).map(drop)
         }
         Command::Devices { json } => {
             doctor::print_devices(json);

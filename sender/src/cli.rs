@@ -6,11 +6,11 @@ use clap::{Parser, Subcommand};
 use common::config::raw::SenderFile;
 use common::config::{SenderConfig, parse_sender, resolve_sender};
 use net::failure::Failure;
-use receiver::cli::Resolved as Receiving;
+use sending::source::{FORMS, SourceSpec};
 use shell::cli::{Command, CommonFlags, call, read_config, replace};
+use showing::Resolved as Receiving;
 
-use crate::both;
-use crate::source::{FORMS, SourceSpec};
+use crate::call;
 
 /// The first thing that people look for.
 const EXAMPLE: &str = "Example: `sender invite clara` prints a ticket, with which clara types `sender join TICKET robert`. From then on \
@@ -19,46 +19,46 @@ const EXAMPLE: &str = "Example: `sender invite clara` prints a ticket, with whic
 /// Duet's sender: streams video to a receiver, or both ways in a call.
 #[derive(Debug, Parser)]
 #[command(name = "sender", version, after_help = format!("{EXAMPLE}\nSources: {FORMS}"))]
-pub struct Cli {
+pub(crate) struct Cli {
     /// Task; without one, `run`
     #[command(subcommand)]
-    pub command: Option<Task>,
+    pub(crate) command: Option<Task>,
     /// Source of pictures; the forms are below
     #[arg(long, global = true, value_name = "SPEC")]
-    pub source: Option<String>,
+    pub(crate) source: Option<String>,
     /// Video bit rate, such as 20M
     #[arg(long, global = true, value_name = "RATE")]
-    pub rate: Option<String>,
+    pub(crate) rate: Option<String>,
     /// Code frames from the picture that the receiver holds; auto: frames of few bits, while this computer is fast enough
     #[arg(long, global = true, value_name = "on|off|auto")]
-    pub prediction: Option<String>,
+    pub(crate) prediction: Option<String>,
     /// Measure the line in both directions, say which way packets took and what pictures it can carry, and end: to a machine
     /// that was introduced, over the way that a call would take (the receiver or `sender call` must run there), or to a
     /// receiver that listens at HOST
     #[arg(long, value_name = "NAME|HOST[:PORT]", conflicts_with_all = ["to", "listen", "frames", "stats"])]
-    pub link_test: Option<String>,
+    pub(crate) link_test: Option<String>,
     /// Send pictures to a machine that runs `receiver --bounce`, receive them back, and say after some ten seconds how long
     /// each part of the way takes: one way by both clocks, and there and back by this clock alone
     #[arg(long, conflicts_with_all = ["link_test", "also_receive", "frames"])]
-    pub latency_test: bool,
+    pub(crate) latency_test: bool,
     /// Receive as well, over the same connection and UDP port; the receiver's file says where the pictures go. The
     /// other side must do the same, or `call`
     #[arg(long, value_name = "FILE", conflicts_with = "link_test")]
-    pub also_receive: Option<PathBuf>,
+    pub(crate) also_receive: Option<PathBuf>,
     /// Flags of both daemons.
     #[command(flatten)]
-    pub common: CommonFlags,
+    pub(crate) common: CommonFlags,
 }
 
 /// Commands of a sender.
 #[derive(Clone, Debug, Subcommand)]
-pub enum Task {
+pub(crate) enum Task {
     /// Commands of both daemons.
     #[command(flatten)]
     Common(Command),
     /// Call a machine that was introduced: both pictures over one connection, again and again until you end it. The
     /// other side types the same
-    #[command(after_help = format!("Sources: {FORMS}\n{}", receiver::sink::HELP))]
+    #[command(after_help = format!("Sources: {FORMS}\n{}", showing::sink::HELP))]
     Call {
         /// Whom: the name from `invite` or `join`. Unless there are several, it may be left out
         name: Option<String>,
@@ -70,17 +70,17 @@ pub enum Task {
 
 /// A configuration with what it names.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub(crate) struct Resolved {
     /// File and flags together.
-    pub config: SenderConfig,
+    pub(crate) config: SenderConfig,
     /// Source of pictures.
-    pub source: SourceSpec,
+    pub(crate) source: SourceSpec,
     /// Description of the picture that is received over the same connection, if one is.
-    pub receiving: Option<Receiving>,
+    pub(crate) receiving: Option<Receiving>,
 }
 
 /// Reads the configuration file, lays the flags over it and checks everything.
-pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
+pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     let called = match &cli.command {
         Some(Task::Call { name, sink }) => Some((name.as_deref(), sink)),
         _ => None,
@@ -115,9 +115,9 @@ pub fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     // It looks at what a call would need.
     let examines = matches!(&cli.command, Some(Task::Common(Command::Doctor { .. })));
     let receiving = match &cli.also_receive {
-        Some(path) => Some(both::of_other_file(path, sinks, &cli.common, &config)?),
+        Some(path) => Some(call::of_other_file(path, sinks, &cli.common, &config)?),
         None if config.shared.share_port || cli.latency_test || examines => {
-            Some(both::of_one_file(&file, sinks, path)?)
+            Some(call::of_one_file(&file, sinks, path)?)
         }
         None => None,
     };

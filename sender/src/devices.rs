@@ -6,18 +6,18 @@ use common::config::{LinkMode, Prediction, SenderConfig};
 use net::failure::Failure;
 use picture::frame::{ColourSpace, FrameRate, FrameSize};
 use picture::params::StreamParams;
-use receiver::cli::Resolved as Receiving;
 use serde_json::json;
 use shell::apart::{self, Patience};
 use shell::doctor::{self, Check, Status};
 use shell::{devices, speed};
+use showing::Resolved as Receiving;
 
-use crate::source::{self, Chosen, Examined, SourceSpec, asked, cameras};
+use sending::source::{self, Chosen, Examined, SourceSpec, asked, cameras};
 
 /// Lists cameras with their formats, and the devices that can encode.
 ///
 /// Of each camera it says which format a run would take that leaves the choice to the program: `--source camera:index=N`.
-pub fn print_devices(config: &SenderConfig, as_json: bool) {
+pub(crate) fn print_devices(config: &SenderConfig, as_json: bool) {
     let (cameras, found) = (cameras(config.size, config.frame_rate), kernels::devices());
     if as_json {
         let cameras: Vec<_> = cameras
@@ -76,7 +76,7 @@ fn mode(format: &str, size: FrameSize, rate: FrameRate) -> serde_json::Value {
 
 /// Checks what sending needs, and a call, whose pictures go where `receiving` says; prints each outcome and what to do about it. A
 /// failed check decides the exit code.
-pub fn examine(
+pub(crate) fn examine(
     config: &SenderConfig,
     spec: &SourceSpec,
     receiving: Option<&Receiving>,
@@ -88,7 +88,7 @@ pub fn examine(
         _ => camera(config, spec),
     });
     if let Some(receiving) = receiving {
-        let check = receiver::doctor::display(&receiving.config, &receiving.sinks);
+        let check = showing::check::display(&receiving.config, &receiving.sinks);
         checks.push(match check.status {
             // Sending alone needs none.
             Status::Fail if !config.shared.share_port => {
@@ -130,9 +130,9 @@ fn speed(config: &SenderConfig, spec: &SourceSpec) -> Result<Check, Failure> {
 }
 
 /// Fails if a run would end at once whatever network and devices do.
-pub fn configured(config: &SenderConfig, spec: &SourceSpec) -> Result<(), Failure> {
+pub(crate) fn configured(config: &SenderConfig, spec: &SourceSpec) -> Result<(), Failure> {
     if config.shared.peers.is_empty() {
-        return Err(Failure::usage(crate::run::no_peer()));
+        return Err(Failure::usage(sending::no_peer()));
     }
     doctor::configured(&config.shared)?;
     config.record.as_deref().map_or(Ok(()), doctor::recordable)?;

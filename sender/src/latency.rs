@@ -14,14 +14,13 @@ use net::failure::Failure;
 use net::link::{Action, BothWays, HangUp, Onlooker, Waker};
 use net::lock::lock;
 use net::tls::Protocol;
-use receiver::cli::Resolved;
-use receiver::latency_limit::LatencyLimit;
-use receiver::own::OwnSide;
-use receiver::present::Seen;
-use receiver::{Network, run_over};
+use shell::settings::{LatencyLimit, OwnSide};
+use showing::Resolved;
+use showing::present::Seen;
+use showing::{Network, run_over};
 
-use crate::run::Sending;
-use crate::source::SourceSpec;
+use sending::Sending;
+use sending::source::SourceSpec;
 
 /// Time from the first picture that came back to those that count: by then the rate has been found.
 const WARM_UP: Duration = Duration::from_secs(2);
@@ -34,7 +33,7 @@ const AWAITED_MAX: Duration = Duration::from_secs(30);
 ///
 /// The connection, the identity and the peers are those of `config`; `receiving` says what to do with the pictures that
 /// come.
-pub fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved) -> Result<(), Failure> {
+pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved) -> Result<(), Failure> {
     let waker = Waker::default();
     let own = OwnSide::new(config.rate, config.rate_most, config.effects);
     let sending = Sending::start(config, spec, None, &waker, &own, true)?;

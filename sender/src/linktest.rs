@@ -10,12 +10,12 @@ use net::linktest::{Target, Tested};
 use net::quoted::Quoted;
 use picture::frame::{FrameRate, FrameSize};
 
-use crate::run::no_peer;
-use crate::source::{SourceSpec, asked};
+use sending::no_peer;
+use sending::source::{SourceSpec, asked};
 
 /// Measures the line to `target`, the name of a peer that is found as a call finds it, or `HOST[:PORT]`, and prints what it
 /// found.
-pub fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(), Failure> {
+pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Result<(), Failure> {
     let shared = &config.shared;
     if shared.peers.is_empty() {
         return Err(Failure::usage(no_peer()));

@@ -2,15 +2,22 @@
 
 #![forbid(unsafe_code)]
 
+mod call;
+mod cli;
+mod devices;
+mod latency;
+mod linktest;
+mod run;
+
 use std::process::ExitCode;
 
 use net::failure::Failure;
-use sender::cli::{Cli, Resolved, Task, resolve};
-use sender::devices;
 use shell::cli::Command;
 use shell::commands;
 use shell::exit::report;
 use shell::signals;
+
+use crate::cli::{Cli, Resolved, Task, resolve};
 
 fn main() -> ExitCode {
     let parsed = signals::take_over().and_then(|()| shell::cli::parse::<Cli>());
@@ -31,13 +38,13 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             shell::log::init();
             shell::hang::watch("sender", &config.shared);
             if let Some(target) = &cli.link_test {
-                return sender::linktest::run(&config, &source, target);
+                return linktest::run(&config, &source, target);
             }
             signals::serve();
             match receiving {
-                Some(receiving) if cli.latency_test => sender::latency::run(&config, &source, &receiving),
-                Some(receiving) => sender::both::run(&config, &source, &receiving, cli.common.frames),
-                None => sender::run(&config, &source, cli.common.frames),
+                Some(receiving) if cli.latency_test => latency::run(&config, &source, &receiving),
+                Some(receiving) => call::run(&config, &source, &receiving, cli.common.frames),
+                None => run::run(&config, &source, cli.common.frames),
             }
         }
         Command::Devices { json } => {
@@ -46,14 +53,14 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
         }
         Command::Doctor { json } => {
             if let Some(receiving) = receiving.as_ref().filter(|_| config.shared.share_port) {
-                receiver::doctor::files(&receiving.config, &receiving.sinks)?;
+                showing::check::files(&receiving.config, &receiving.sinks)?;
             }
             devices::examine(&config, &source, receiving.as_ref(), json)
         }
         Command::Check => {
             devices::configured(&config, &source)?;
             if let Some(receiving) = receiving {
-                receiver::doctor::files(&receiving.config, &receiving.sinks)?;
+                showing::check::files(&receiving.config, &receiving.sinks)?;
             }
             println!("the configuration is right");
             Ok(())

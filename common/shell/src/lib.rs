@@ -16,6 +16,7 @@ pub mod hang;
 pub mod log;
 pub mod record;
 pub mod sd;
+pub mod settings;
 pub mod signals;
 pub mod slot;
 pub mod stats;

@@ -10,7 +10,7 @@ use common::config::resolve_sender;
 use kernels::Picture;
 use picture::frame::{ColourSpace, FrameSize, PixelFormat};
 use picture::y4m::Y4mReader;
-use sender::source::{SourceFrame, SourceSpec};
+use sending::source::{SourceFrame, SourceSpec};
 
 /// The luma planes of the clip.
 pub(crate) struct Clip {
@@ -23,7 +23,7 @@ impl Clip {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let spec = SourceSpec::parse(&format!("mjpeg:{}:fps=0", path.display()))?;
         let config = resolve_sender(&SenderFile::default())?;
-        let mut source = sender::source::open(&spec, &config)?;
+        let mut source = sending::source::open(&spec, &config)?;
         let size = source.info().size;
         let mut lumas = Vec::new();
         while let Some(frame) = source.next(Vec::new())? {

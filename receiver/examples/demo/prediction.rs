@@ -11,7 +11,7 @@ use picture::coded::{ReceivedFrame, StepIndex};
 use picture::frame::Chroma;
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::run::{coded_size, shortest_size};
-use sender::source::{SourceFrame, SourceSpec};
+use sending::source::{SourceFrame, SourceSpec};
 
 use crate::measure::{luma_of, psnr};
 
@@ -25,7 +25,7 @@ const AROUND: [i16; 4] = [-8, 0, 8, 16];
 /// Codes the clip with prediction and without; returns a sentence with bits per pixel at the same PSNR.
 pub(crate) fn at_equal_quality(clip: &Path) -> Result<String> {
     let spec = SourceSpec::parse(&format!("mjpeg:{}:fps=0", clip.display()))?;
-    let mut source = sender::source::open(&spec, &resolve_sender(&SenderFile::default())?)?;
+    let mut source = sending::source::open(&spec, &resolve_sender(&SenderFile::default())?)?;
     let info = source.info();
     let mut pictures = Vec::new();
     while let (true, Some(picture)) = (pictures.len() < PICTURES, source.next(Vec::new())?) {

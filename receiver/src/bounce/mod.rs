@@ -21,14 +21,15 @@ use net::link::{BothWays, HangUp, LiveRate, Waker};
 use net::tls::Protocol;
 use picture::params::StreamParams;
 use shell::control;
+use shell::settings::LatencyLimit;
 use shell::slot::Slot;
+use showing::present::Seen;
+use showing::sink::SinkSpec;
+use showing::{Network, run_over};
 
 use self::coder::{Coder, ShownPicture};
 use self::link::BounceLink;
-use crate::latency_limit::LatencyLimit;
-use crate::present::Seen;
-use crate::sink::SinkSpec;
-use crate::{Network, options, run_over};
+use crate::run::options;
 
 /// Least rate at which pictures go back, and the rate before it is known at which they come.
 const RATE_MIN: Bitrate = Bitrate::from_bps(500_000);
@@ -52,7 +53,7 @@ struct Shared {
 
 /// Receives as [`crate::run`] does and sends every picture back, until a window is closed or the process is asked to stop.
 /// Call it on the main thread.
-pub fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<ReceiverReport, Failure> {
+pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<ReceiverReport, Failure> {
     let waker = Waker::default();
     let rate = LiveRate::new(RATE_MIN);
     let options = options(&config.shared, Protocol::Bounce, rate.clone(), FRAME_BYTES_MAX)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use picture::frame::{FrameRate, FrameSize};
-use sender::source::pattern::Pattern;
+use sending::source::pattern::Pattern;
 
 use crate::display::Display;
 use crate::support::{Daemon, PATTERN, Pair, has, pattern_numbers, sender, until, until_nothing_is_lost};

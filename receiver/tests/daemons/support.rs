@@ -117,7 +117,7 @@ pub(crate) fn read_y4m(path: &Path) -> (Y4mHeader, Vec<Vec<u8>>) {
 /// Returns the numbers in the pictures of the sender's test pattern.
 pub(crate) fn pattern_numbers(path: &Path) -> Vec<u32> {
     let (header, pictures) = read_y4m(path);
-    let number = |picture: &Vec<u8>| sender::source::pattern::read_row(picture, header.size, 0);
+    let number = |picture: &Vec<u8>| sending::source::pattern::read_row(picture, header.size, 0);
     let numbers = pictures.iter().enumerate();
     numbers.map(|(at, picture)| number(picture).unwrap_or_else(|| panic!("picture {at} has no number"))).collect()
 }

@@ -3,7 +3,7 @@
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 use picture::frame::{Matrix, PixelFormat, Range};
-use sender::source::{SourceFrame, SourceInfo};
+use sending::source::{SourceFrame, SourceInfo};
 
 /// Red, green and blue of the fields, four above four.
 pub(crate) const COLOURS: [[f64; 3]; 8] = [

@@ -8,8 +8,8 @@ use std::time::Duration;
 use common::config::{SenderConfig, parse_sender, resolve_sender};
 use net::clock;
 use picture::frame::PixelFormat;
-use sender::source::health::Health;
-use sender::source::{FrameSource, SourceFrame, SourceSpec, open, open_or_await};
+use sending::source::health::Health;
+use sending::source::{FrameSource, SourceFrame, SourceSpec, open, open_or_await};
 
 use crate::colours::{Drawing, worst};
 use crate::{Control, EACCES, EBUSY, EINVAL, EIO, ENODEV, contents};

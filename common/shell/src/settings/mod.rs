@@ -1,0 +1,8 @@
+//! Settings that may be changed during a call, by a key in the window or the command `set`.
+
+mod latency_limit;
+mod own;
+mod sent;
+
+pub use self::latency_limit::LatencyLimit;
+pub use self::own::{OwnPicture, OwnSide};

@@ -1,0 +1,350 @@
+//! The network thread's part: where a clock meets the receiving session.
+
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::config::{Peer, PublicKey};
+use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
+use common::units::{FrameId, Timestamp};
+use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
+use net::failure::Failure;
+use net::limited;
+use net::link::{Action, IDLE_SILENCE, Link, LinkState, Obstacle, PathInUse, streaming_silence};
+use net::lock::lock;
+use net::quoted::Quoted;
+use shell::record::{Recorded, Tap};
+use shell::sd::Pulse;
+use shell::settings::LatencyLimit;
+use shell::slot::Slot;
+
+use crate::handover::{Command, End, Job, LinkView, Opened};
+
+/// Names of callers that wait to be told at most.
+const CALLED_MAX: usize = 4;
+
+/// A receiving session between the network and the decode thread.
+pub struct ReceiverLink {
+    session: ReceiverSession,
+    jobs: Slot<Job>,
+    commands: Receiver<Command>,
+    view: Arc<Mutex<LinkView>>,
+    dials: bool,
+    one_stream: bool,
+    serial: u64,
+    /// Between frames of the last stream.
+    interval: Duration,
+    action: Option<Action>,
+    pulse: Pulse,
+    /// The peer that is connected, the time of its last datagram, and the last stream that ended on purpose.
+    peer: Option<PublicKey>,
+    heard: Timestamp,
+    goodbye: u64,
+    left: Option<Timestamp>,
+    path: PathInUse,
+    obstacle: Option<Obstacle>,
+    recording: Option<Tap>,
+    /// The stream that is recorded from its datagrams.
+    recorded: Option<Arc<Recorded>>,
+    /// The first frame of the stream that was offered last.
+    start: FrameId,
+    latency_limit: Option<LatencyLimit>,
+}
+
+impl ReceiverLink {
+    /// Creates a link that gives jobs to `jobs`, takes `commands` and keeps `view` up to date. `dials`: whether this
+    /// side makes the connection; `one_stream`: see [`Link::is_for_one_stream`]. `pulse` shows that the network thread
+    /// turns. What comes is copied to `recording`, but for frames with prediction: of these counts what the decoder used.
+    #[allow(clippy::too_many_arguments, reason = "each is another end of it")]
+    pub fn new(
+        options: ReceiverOptions,
+        dials: bool,
+        one_stream: bool,
+        jobs: Slot<Job>,
+        commands: Receiver<Command>,
+        view: Arc<Mutex<LinkView>>,
+        pulse: Pulse,
+        recording: Option<Tap>,
+    ) -> Self {
+        let session = ReceiverSession::new(options);
+        Self {
+            session,
+            jobs,
+            commands,
+            view,
+            dials,
+            one_stream,
+            serial: 0,
+            interval: Duration::ZERO,
+            action: None,
+            pulse,
+            peer: None,
+            heard: Timestamp::default(),
+            goodbye: 0,
+            left: None,
+            path: PathInUse::default(),
+            obstacle: None,
+            recording,
+            recorded: None,
+            start: FrameId::default(),
+            latency_limit: None,
+        }
+    }
+
+    /// Follows a latency limit that may change.
+    pub fn set_latency_limit(&mut self, latency_limit: LatencyLimit) {
+        self.latency_limit = Some(latency_limit);
+    }
+
+    fn on_event(&mut self, event: ReceiverEvent, now: Timestamp) {
+        if !matches!(event, ReceiverEvent::Start(_) | ReceiverEvent::Frame(_)) {
+            self.goodbye = self.serial;
+            self.left = Some(now);
+        }
+        match event {
+            ReceiverEvent::Start(params) => {
+                self.serial += 1;
+                self.interval = params.frame_rate.interval();
+                let is_predicted = params.codec.profile.states() > 0;
+                let recorded = Recorded { serial: self.serial, params, start: self.start };
+                self.recorded = (!is_predicted).then(|| Arc::new(recorded));
+                // A frame of the stream before may be lost here: the new stream is what counts.
+                self.jobs.replace(Job::Open { params, serial: self.serial });
+            }
+            ReceiverEvent::Frame(arrived) => {
+                let clock_offset_us = self.session.clock().offset_us();
+                self.jobs.replace(Job::Frame { arrived, clock_offset_us });
+            }
+            ReceiverEvent::Finished if self.one_stream => self.action = Some(Action::End),
+            ReceiverEvent::Finished => limited!(info, "the sender has finished; waiting for the next call"),
+            ReceiverEvent::PeerStopping => {
+                limited!(info, "the sender has stopped; waiting for it to come back");
+                self.action.get_or_insert(Action::Disconnect);
+            }
+            ReceiverEvent::PeerReplaced => {
+                self.part("another receiver with this machine's key has taken the stream over".to_owned());
+            }
+            ReceiverEvent::PeerRejected(reason) => {
+                self.part(format!("the sender ended the connection: {}", Quoted(&reason)));
+            }
+        }
+    }
+
+    /// Ends a dialler that is for one stream with `message`, since there will be none; any other daemon goes on.
+    fn part(&mut self, message: String) {
+        if self.dials && self.one_stream {
+            self.action = Some(Action::Fail(Failure::network(message)));
+        } else {
+            limited!(warn, "{message}");
+            self.action.get_or_insert(Action::Disconnect);
+        }
+    }
+
+    fn take_events(&mut self, now: Timestamp) {
+        while let Some(event) = self.session.poll_event() {
+            self.on_event(event, now);
+        }
+        while let Some(reason) = self.session.poll_reason() {
+            tracing::debug!("{reason}");
+        }
+    }
+
+    fn publish(&self, now: Timestamp) {
+        let mut view = lock(&self.view);
+        view.snapshot.counters = self.session.stats();
+        // The last one known stays for the final report.
+        view.snapshot.clock_offset_us = self.session.clock().offset_us().or(view.snapshot.clock_offset_us);
+        view.snapshot.clock_error_us = self.session.clock().error_us(now).or(view.snapshot.clock_error_us);
+        view.snapshot.streaming = self.session.is_streaming();
+        if view.snapshot.source != self.session.source() {
+            (view.snapshot.source, view.snapshot.source_told) = (self.session.source(), now);
+            match view.snapshot.source {
+                // Without a stream nobody says anything of its camera.
+                SourceState::Gives if !view.snapshot.streaming => {}
+                SourceState::Gives => limited!(info, "the camera there gives pictures again"),
+                SourceState::Stalled => {
+                    limited!(info, "camera stalled, says the sender: it is there and gives no pictures")
+                }
+                SourceState::Lost => {
+                    limited!(info, "camera lost, says the sender: it is unplugged or another program has it")
+                }
+                SourceState::Unusable => {
+                    limited!(info, "camera's pictures unusable, says the sender: they come, and are damaged or unknown")
+                }
+            }
+        }
+        view.snapshot.peer = self.peer;
+        view.snapshot.heard = self.heard;
+        view.snapshot.goodbye = self.goodbye;
+        view.snapshot.left = self.left;
+        view.snapshot.path = self.path;
+        view.snapshot.obstacle = self.obstacle;
+    }
+}
+
+impl Link for ReceiverLink {
+    fn on_connected(&mut self, peer: &Peer, _max_datagram: usize, now: Timestamp) {
+        (self.peer, self.heard) = (Some(peer.key), now);
+        self.session.on_connected(now);
+    }
+
+    fn on_disconnected(&mut self, now: Timestamp) {
+        self.peer = None;
+        self.session.on_disconnected(now);
+    }
+
+    fn on_control(&mut self, _: StreamEnd, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        if let ControlMessage::Bye { reason: ByeReason::Finished { last_frame } } = message {
+            lock(&self.view).last_frame = last_frame;
+        }
+        if let ControlMessage::Welcome { start_frame, .. } = message {
+            self.start = start_frame;
+        }
+        self.heard = now;
+        self.session.on_control(message, now)
+    }
+
+    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
+        self.heard = now;
+        if let (Some(tap), Some(stream), true) = (&self.recording, &self.recorded, self.session.is_streaming()) {
+            tap.datagram(stream, bytes, now);
+        }
+        self.session.on_datagram(bytes, now);
+        // At once: many datagrams may come together, and each may bring a frame.
+        self.take_events(now);
+    }
+
+    fn on_obstacle(&mut self, obstacle: Option<Obstacle>) {
+        self.obstacle = obstacle;
+    }
+
+    fn on_called(&mut self, peer: &Peer) {
+        let mut view = lock(&self.view);
+        if view.called.len() < CALLED_MAX {
+            view.called.push(peer.name.clone());
+        }
+    }
+
+    fn on_wake(&mut self, now: Timestamp) {
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Opened(Opened { serial, refused: None }) if serial == self.serial => self.session.ready(),
+                Command::Opened(Opened { serial, refused: Some(reason) }) if serial == self.serial => {
+                    self.session.refuse(format!("the stream is too much for the receiver: {reason}"));
+                    self.part(format!("the sender's stream is refused: {reason}"));
+                }
+                // The stream that this decoder was for has gone.
+                Command::Opened(_) => {}
+                Command::States { serial, report } if serial == self.serial => self.session.report_states(&report),
+                Command::States { .. } => {}
+                Command::End(End::Finish) => {
+                    self.session.finish();
+                    self.action = Some(Action::End);
+                }
+                Command::End(End::Stop) => self.on_stop(now),
+            }
+        }
+    }
+
+    fn on_tick(&mut self, state: Option<LinkState>, _now: Timestamp) {
+        self.path.look(state);
+        if let Some(latency_limit) = &self.latency_limit {
+            self.session.set_latency_max(latency_limit.get());
+        }
+        self.pulse.beat();
+    }
+
+    fn handle_timeout(&mut self, now: Timestamp) {
+        self.session.handle_timeout(now);
+    }
+
+    fn on_stop(&mut self, _now: Timestamp) {
+        self.session.stop();
+        self.action = Some(Action::End);
+    }
+
+    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
+        self.session.poll_control().map(|message| (StreamEnd::Receiver, message))
+    }
+
+    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        self.session.poll_datagram(now)
+    }
+
+    fn silence_max(&self) -> Duration {
+        if self.session.is_streaming() { streaming_silence(self.interval) } else { IDLE_SILENCE }
+    }
+
+    fn is_for_one_stream(&self) -> bool {
+        self.one_stream
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.session.poll_timeout()
+    }
+
+    fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
+        self.take_events(now);
+        self.publish(now);
+        let action = self.action.take();
+        if action == Some(Action::End) {
+            self.pulse.end();
+        }
+        action
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use common::wire::PROTOCOL_VERSION;
+    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+    use picture::params::StreamParams;
+
+    use super::*;
+
+    /// A public key.
+    const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+
+    #[test]
+    fn what_keeps_the_other_side_away_and_who_called_meanwhile_reach_the_main_thread() {
+        let (_commands, queue) = channel();
+        let (slot, view, pulse) = (Slot::new(), Arc::<Mutex<LinkView>>::default(), Pulse::default());
+        let options = ReceiverOptions::default();
+        let mut link = ReceiverLink::new(options, true, true, slot, queue, Arc::clone(&view), pulse, None);
+        let peer = Peer { name: "tina".to_owned(), key: KEY.parse().unwrap() };
+        (0..100).for_each(|_| link.on_called(&peer));
+        link.on_obstacle(Some(Obstacle::NoNetwork));
+        link.poll_action(Timestamp::default());
+        let seen = lock(&view);
+        assert_eq!((seen.snapshot.obstacle, seen.called.len()), (Some(Obstacle::NoNetwork), CALLED_MAX));
+        assert_eq!(seen.called[0], "tina");
+    }
+
+    #[test]
+    fn a_receiver_that_dials_notices_a_stalled_stream_within_frames() {
+        let (commands, queue) = channel();
+        let (slot, view, pulse) = (Slot::new(), Arc::default(), Pulse::default());
+        let mut link = ReceiverLink::new(ReceiverOptions::default(), true, true, slot, queue, view, pulse, None);
+        let now = Timestamp::default();
+        let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
+        link.on_connected(&peer, 1_200, now);
+        let params = StreamParams {
+            frame_rate: FrameRate::new(50, 1).unwrap(),
+            colour: ColourSpace::JPEG,
+            ..StreamParams::new(FrameSize::new(64, 48).unwrap(), Chroma::C420)
+        };
+        let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender };
+        for message in [hello, ControlMessage::Welcome { params, start_frame: FrameId(0) }] {
+            assert_eq!(link.silence_max(), IDLE_SILENCE);
+            link.on_control(StreamEnd::Sender, message, now).unwrap();
+            assert!(link.poll_action(now).is_none());
+        }
+        commands.send(Command::Opened(Opened { serial: 1, refused: None })).unwrap();
+        link.on_wake(now);
+        assert_eq!(link.silence_max(), Duration::from_millis(160), "three frames and 100 ms");
+        link.on_disconnected(now);
+        assert_eq!(link.silence_max(), IDLE_SILENCE);
+    }
+}

@@ -1,0 +1,161 @@
+//! The threads of a receiver, and their end.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+
+use common::config::ReceiverConfig;
+use common::session::ReceiverOptions;
+use common::stats::ReceiverReport;
+use net::clock;
+use net::failure::Failure;
+use net::link::{HangUp, Waker};
+use shell::record::Recording;
+use shell::sd::{Pulse, Watchdog};
+use shell::settings::{LatencyLimit, OwnSide};
+use shell::signals;
+use shell::slot::Slot;
+use shell::stats::Statistics;
+
+use crate::absence::Absence;
+use crate::decode::{self, DecodeStage};
+use crate::handover::{Command, End, LinkView};
+use crate::link::ReceiverLink;
+use crate::picture_log::PictureLog;
+use crate::present::{self, Presenter, SeenHook, Sinks};
+use crate::sink::{self, SinkError, SinkSpec, WindowParts};
+
+/// Coded frames that wait for the decoder, at most: those of half a second, which a pause of the line holds back and then
+/// delivers at once.
+const JOBS_DEPTH: usize = 16;
+
+/// Access to the loop that turns a receiver's link.
+pub struct Network {
+    /// Wakes it.
+    pub waker: Waker,
+    /// Ends it where it has more to do than to receive.
+    pub hang_up: Option<HangUp>,
+    /// Threads besides the receiver's that must turn.
+    pub pulses: Vec<Pulse>,
+    /// The other direction, where this machine sends as well.
+    pub own: Option<OwnSide>,
+    /// Time for which missing parts of a frame are waited for.
+    pub latency_limit: LatencyLimit,
+    /// Those who are told of each picture once it is shown.
+    pub seen: Option<SeenHook>,
+}
+
+/// Receives until `frames` pictures are shown, a window is closed or the process is asked to stop; if `frames` are
+/// asked for or a sink records, also until the sender has finished. The link is turned by `turn`, on a thread of its own; the
+/// connection is its matter. Call it on the main thread. Returns the last statistics.
+pub fn run_over(
+    network: Network,
+    config: &ReceiverConfig,
+    sinks: &[SinkSpec],
+    frames: Option<u64>,
+    turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
+) -> Result<ReceiverReport, Failure> {
+    let shared = &config.shared;
+    let Network { waker, hang_up, mut pulses, own, latency_limit, seen } = network;
+    let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
+    pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
+    decode::probe(shared.backend, shared.device.as_deref())?;
+    let is_file = |spec: &SinkSpec| spec.file().is_some();
+    let records = sinks.iter().all(is_file);
+    let one_stream = frames.is_some() || sinks.iter().any(is_file);
+    let is_call = own.is_some();
+    let window = WindowParts {
+        backend: config.window,
+        status_line: config.status_line,
+        own,
+        latency_limit: latency_limit.clone(),
+    };
+    let opened = Sinks::open(sinks, |spec| sink::open(spec, &window, records));
+    let sinks = opened.map_err(|error| match error {
+        // A path is the user's choice, a display the machine's.
+        SinkError::File { .. } => Failure::usage(error),
+        _ => Failure::device(error),
+    })?;
+    let mut stats = Statistics::open(shared)?;
+    let mut log = PictureLog::create(config.pictures_file.as_deref())?;
+
+    let recording = config.record.as_deref().map(|path| Recording::start(path, "received")).transpose()?;
+    let tap = || recording.as_ref().map(Recording::tap);
+
+    let (jobs, pictures) = (Slot::with_depth(JOBS_DEPTH), Slot::new());
+    let (commands, command_queue) = mpsc::channel();
+    let (shown, shown_queue) = mpsc::channel();
+    let view = Arc::new(Mutex::new(LinkView::default()));
+
+    let dials = shared.mode.dials();
+    let session =
+        ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records, size_max: Some(config.size_max) };
+    let network = {
+        let jobs = jobs.clone();
+        let view = Arc::clone(&view);
+        let mut link =
+            ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, view, network_pulse, tap());
+        link.set_latency_limit(latency_limit);
+        spawn("network", move || {
+            let _closing = jobs.closing();
+            turn(link)
+        })?
+    };
+    let decoding = {
+        let (commands, waker) = (commands.clone(), waker.clone());
+        let tell = move |command| {
+            if commands.send(command).is_ok() {
+                waker.wake();
+            }
+        };
+        let stage = DecodeStage {
+            jobs,
+            pictures: pictures.clone(),
+            records,
+            shown: shown_queue,
+            tell,
+            now: clock::now,
+            pulse: decode_pulse,
+            recording: tap(),
+        };
+        let (backend, device) = (shared.backend, shared.device.clone());
+        spawn("decode", move || decode::run(backend, device.as_deref(), &stage))?
+    };
+
+    let mut watchdog = Watchdog::ready(pulses);
+    let end = |end| {
+        if let (End::Stop, Some(call)) = (end, &hang_up) {
+            call.hang_up();
+        } else if commands.send(Command::End(end)).is_ok() {
+            waker.wake();
+        }
+    };
+    let absence = Absence::new(&shared.peers, &shared.mode, is_call, clock::now());
+    let (link, shown) = (&view, &shown);
+    let presenter = Presenter { pictures: &pictures, shown, link, end: &end, frames, records, absence, seen };
+    let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
+    signals::end_within(signals::END_MAX);
+    // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.
+    pictures.close();
+    // The network thread ends by itself when the stream has; after a failure elsewhere it must be told.
+    end(End::Stop);
+    let decoded = join(decoding);
+    let linked = join(network);
+    drop(recording);
+    linked?;
+    decoded?;
+    presented
+}
+
+type Ended = Result<(), Failure>;
+
+fn spawn(name: &str, body: impl FnOnce() -> Ended + Send + 'static) -> Result<JoinHandle<Ended>, Failure> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map_err(|error| Failure::device(format!("cannot start the {name} thread: {error}")))
+}
+
+fn join(thread: JoinHandle<Ended>) -> Ended {
+    let name = thread.thread().name().unwrap_or_default().to_owned();
+    thread.join().unwrap_or_else(|_| Err(Failure::device(format!("the {name} thread broke down"))))
+}

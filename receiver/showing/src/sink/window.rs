@@ -1,0 +1,295 @@
+//! A window of a desktop: what keys do, when it is drawn, how it ends. The libraries that open one are behind [`Pane`].
+
+pub(super) mod composition;
+mod painter;
+mod pane;
+mod unbroken;
+mod with_minifb;
+mod with_winit;
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use common::config::WindowBackend;
+use common::units::{Bitrate, FrameId, Timestamp};
+use kernels::{Converter, Picture};
+use net::clock;
+use picture::effects::Effects;
+use picture::params::StreamParams;
+use shell::settings::LatencyLimit;
+
+use self::composition::{Composition, comfortable};
+use self::pane::{Key, Pane};
+use self::with_minifb::MinifbPane;
+use self::with_winit::WinitPane;
+use super::awake::Awake;
+use super::keys::{Escape, Pointer};
+use super::self_view::SelfView;
+use super::{Sink, SinkError, WindowParts, Wish, snapshot};
+use crate::report::Status;
+
+const TITLE: &str = "Duet";
+/// Size until the stream's is known, pixels.
+const WAITING_SIZE: (usize, usize) = (1280, 720);
+/// Time after which an unchanged picture is drawn again, in case something covered it.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A resizable window that keeps the picture's shape.
+pub struct Window {
+    pane: Box<dyn Pane>,
+    fullscreen: bool,
+    converter: Option<Converter>,
+    composition: Composition,
+    is_above: bool,
+    /// Size of what the window shows, and true if it differs from what it should show.
+    frame_size: (usize, usize),
+    is_stale: bool,
+    drawn: Timestamp,
+    escape: Escape,
+    pointer: Pointer,
+    awake: Awake,
+    latency_limit: LatencyLimit,
+    ends: bool,
+    saved: (Sender<String>, Receiver<String>),
+}
+
+impl Window {
+    /// Opens the window.
+    pub fn open(fullscreen: bool, parts: WindowParts) -> Result<Self, SinkError> {
+        let WindowParts { backend, status_line, own, latency_limit } = parts;
+        let pane = open_pane(backend, fullscreen)?;
+        let mut opened = Self {
+            composition: Composition::new(pane.size(), status_line, own),
+            pane,
+            fullscreen: false,
+            converter: None,
+            is_above: false,
+            frame_size: (0, 0),
+            is_stale: true,
+            drawn: clock::now(),
+            escape: Escape::default(),
+            pointer: Pointer::default(),
+            awake: Awake::default(),
+            latency_limit,
+            ends: false,
+            saved: channel(),
+        };
+        if fullscreen {
+            opened.fullscreen = true;
+            opened.pane.set_fullscreen(true)?;
+        }
+        opened.draw()?;
+        Ok(opened)
+    }
+
+    fn draw(&mut self) -> Result<(), SinkError> {
+        self.frame_size = self.pane.size();
+        self.pane.show(&mut self.composition)?;
+        self.is_stale = false;
+        self.drawn = clock::now();
+        self.look()
+    }
+
+    /// Does what keys pressed since the last look mean.
+    fn look(&mut self) -> Result<(), SinkError> {
+        let news = self.pane.look()?;
+        self.is_stale |= news.is_bare || !news.keys.is_empty();
+        for key in news.keys {
+            let now = clock::now();
+            let Composition { overlay, own, .. } = &mut self.composition;
+            match key {
+                Key::Keys => overlay.toggle_keys(),
+                Key::Line => overlay.line_shown = !overlay.line_shown,
+                Key::Details => overlay.toggle_details(),
+                Key::Fullscreen => {
+                    self.fullscreen = !self.fullscreen;
+                    self.pane.set_fullscreen(self.fullscreen)?;
+                }
+                Key::Above => {
+                    self.is_above = !self.is_above;
+                    let done = self.pane.keep_above(self.is_above)?;
+                    overlay.say(above_said(done.then_some(self.is_above)), now);
+                }
+                Key::Mirror => self.composition.mirrored = !self.composition.mirrored,
+                Key::Save => {
+                    snapshot::save(self.composition.pixels(), self.composition.size.0, self.saved.0.clone());
+                }
+                Key::Own => {
+                    if let Some(own) = own {
+                        own.toggle();
+                        if let Some(said) = own.side.camera_said() {
+                            overlay.say(said, now);
+                        }
+                    }
+                }
+                Key::Effects => {
+                    if let Some(own) = &own {
+                        overlay.say(effects_said(own.side.switch_effects()), now);
+                    }
+                }
+                Key::Size => {
+                    if let Some(size) = own.as_ref().and_then(|own| own.side.step_size()) {
+                        overlay.say(format!("Sending pictures of {size}"), now);
+                    }
+                }
+                Key::Wait => overlay.say(waits_said(self.latency_limit.step()), now),
+                Key::Faster | Key::Slower => {
+                    if let Some(own) = &own {
+                        let before = own.side.rate();
+                        let rate = own.side.step_rate(key == Key::Faster);
+                        overlay.say(rate_said(rate, rate == before), now);
+                    }
+                }
+                Key::Escape if self.escape.press(now) => self.ends = true,
+                Key::Escape => overlay.say("Press Esc again to end", now),
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_pointer(&mut self, now: Timestamp) {
+        if let Some(visible) = self.pointer.look(self.pane.pointer(), now) {
+            self.pane.show_pointer(visible);
+        }
+    }
+}
+
+impl Sink for Window {
+    fn start(&mut self, params: &StreamParams) -> Result<(), SinkError> {
+        let size = (params.size.width(), params.size.height());
+        if self.composition.size != size || self.converter.is_none() {
+            if !self.fullscreen {
+                self.pane.resize(comfortable(size, self.pane.screen()))?;
+            }
+            self.composition.clear(size);
+            self.is_stale = true;
+        }
+        self.converter = Some(Converter::new(params.colour));
+        Ok(())
+    }
+
+    fn show(&mut self, _id: FrameId, picture: &Picture) -> Result<(), SinkError> {
+        if let Some(converter) = self.converter {
+            self.composition.take(picture, converter);
+            self.is_stale = true;
+            self.draw()?;
+            self.awake.on_picture(|on| self.pane.hold_saver(on), clock::now());
+        }
+        Ok(())
+    }
+
+    fn status(&mut self, status: &Status) {
+        let Composition { overlay, own, .. } = &mut self.composition;
+        let said = own.as_ref().and_then(|own| own.side.said());
+        let alert = own.as_ref().and_then(|own| own.side.camera_said());
+        self.is_stale |= overlay.set_alert(alert);
+        match said {
+            Some(said) => {
+                let line = format!("{said}\n{}", status.line);
+                overlay.set_status(&Status { line, ..status.clone() }, clock::now());
+            }
+            None => overlay.set_status(status, clock::now()),
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.composition.overlay.say(text, clock::now());
+        self.is_stale = true;
+    }
+
+    fn notice(&mut self, notice: Option<&str>) {
+        self.is_stale |= self.composition.overlay.set_notice(notice);
+    }
+
+    fn poll(&mut self) -> Result<Wish, SinkError> {
+        let now = clock::now();
+        let Composition { overlay, own, .. } = &mut self.composition;
+        self.is_stale |= overlay.expire(now) | own.as_mut().is_some_and(SelfView::renew);
+        while let Ok(said) = self.saved.1.try_recv() {
+            overlay.say(said, now);
+            self.is_stale = true;
+        }
+        if self.is_stale || self.frame_size != self.pane.size() || now.since(self.drawn) >= REDRAW_INTERVAL {
+            self.draw()?;
+        } else {
+            self.look()?;
+        }
+        self.look_at_pointer(now);
+        self.awake.look(|on| self.pane.hold_saver(on), now);
+        Ok(if self.pane.is_open() && !self.ends { Wish::Continue } else { Wish::Close })
+    }
+}
+
+/// Opens a pane with the library that is wished for, or with one that can.
+fn open_pane(backend: WindowBackend, fullscreen: bool) -> Result<Box<dyn Pane>, SinkError> {
+    let by_minifb = || MinifbPane::open(fullscreen).map(|pane| Box::new(pane) as Box<dyn Pane>);
+    match backend {
+        WindowBackend::Minifb => by_minifb(),
+        WindowBackend::Winit => Ok(Box::new(WinitPane::open()?)),
+        WindowBackend::Auto => match WinitPane::open() {
+            Ok(pane) => Ok(Box::new(pane)),
+            Err(refused) => match by_minifb() {
+                Ok(pane) => {
+                    tracing::warn!("minifb opens the window instead of winit: {refused}");
+                    Ok(pane)
+                }
+                // What the first could not is nearer to what is wrong.
+                Err(_) => Err(refused),
+            },
+        },
+    }
+}
+
+/// Returns the sentence about a window that is above others or not; none: that cannot be asked for.
+fn above_said(is_above: Option<bool>) -> &'static str {
+    match is_above {
+        Some(true) => "Above other windows",
+        Some(false) => "No longer above other windows",
+        None => "Wayland leaves it to the desktop which window is above others",
+    }
+}
+
+/// Returns the sentence about the highest rate to send at, which may be at its end already.
+fn rate_said(rate: Bitrate, is_end: bool) -> String {
+    let rate = rate.as_bps() as f64 / 1e6;
+    match is_end {
+        true => format!("{rate:.1} Mbit/s: this call goes no further (rate_max in [network] sets the highest)"),
+        false => format!("Sending {rate:.1} Mbit/s at most"),
+    }
+}
+
+/// Returns the sentence about the wait for missing parts; none: the usual one.
+fn waits_said(limit: Option<Duration>) -> String {
+    match limit {
+        Some(limit) => format!("Missing parts are waited for {} ms at most", limit.as_millis()),
+        None => "Missing parts are waited for as usual".to_owned(),
+    }
+}
+
+/// Returns the sentence about effects that have been switched; none: there are none.
+fn effects_said(effects: Option<Effects>) -> String {
+    match effects {
+        None => "No effects are set: sender set effects.still_noise=3, for example".to_owned(),
+        Some(effects) => format!("Effects on your picture: {effects}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_rates_is_told_as_such() {
+        let [four, eight] = [4_000_000, 8_000_000].map(Bitrate::from_bps);
+        let own = shell::settings::OwnSide::new(four, eight, Effects::default());
+        let mut said = Vec::new();
+        for _ in 0..6 {
+            let before = own.rate();
+            let rate = own.step_rate(true);
+            said.push(rate_said(rate, rate == before));
+        }
+        assert_eq!((said[0].as_str(), said[3].as_str()), ("Sending 5.0 Mbit/s at most", "Sending 8.0 Mbit/s at most"));
+        assert_eq!(said[4], "8.0 Mbit/s: this call goes no further (rate_max in [network] sets the highest)");
+        assert_eq!(said[5], said[4]);
+    }
+}

@@ -1,0 +1,50 @@
+//! `run`: receives until there is nothing more to show.
+
+use common::config::{LinkMode, ReceiverConfig, SharedConfig};
+use common::stats::ReceiverReport;
+use common::units::Bitrate;
+use net::failure::Failure;
+use net::link::{LinkOptions, LiveRate, NOBODY, Waker};
+use net::tls::Protocol;
+use shell::cli::INTRODUCE;
+use shell::control;
+use shell::settings::LatencyLimit;
+use showing::sink::SinkSpec;
+use showing::{Network, run_over};
+
+/// Returns the sentence of a receiver without a peer.
+pub(crate) fn no_peer() -> String {
+    format!(
+        "no machine may send: {INTRODUCE}; or give the sender's key with --peer KEY (`sender identity` prints it) or as \
+         public_key in a [[peer]] section"
+    )
+}
+
+/// Receives until `frames` pictures are shown, a window is closed or the process is asked to stop; if `frames` are
+/// asked for or a sink records, also until the sender has finished. Call it on the main thread. Returns the last
+/// statistics.
+pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
+    let options = options(&config.shared, Protocol::Call, LiveRate::new(Bitrate::from_bps(0)), 0)?;
+    let waker = Waker::default();
+    let latency_limit = LatencyLimit::new(config.latency_max);
+    let _control = control::serve("receiver", &config.shared, vec![latency_limit.setting()]);
+    let network =
+        Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None, latency_limit, seen: None };
+    run_over(network, config, sinks, frames, move |mut link| net::link::run(options, &waker, &mut link))
+}
+
+/// Returns the options of the loop; `rate` and `frame_bytes` are those of what is sent.
+pub(crate) fn options(
+    shared: &SharedConfig,
+    protocol: Protocol,
+    rate: LiveRate,
+    frame_bytes: usize,
+) -> Result<LinkOptions, Failure> {
+    if shared.peers.is_empty() {
+        return Err(Failure::usage(no_peer()));
+    }
+    if shared.mode == LinkMode::DialNobody {
+        return Err(Failure::usage(NOBODY));
+    }
+    LinkOptions::of(shared, protocol, rate, frame_bytes)
+}

@@ -1,0 +1,636 @@
+//! The encode thread: pictures to coded frames.
+
+mod shrink;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use common::prediction::PredictionCounters;
+use common::session::FrameTimes;
+use common::units::{FrameId, Timestamp};
+use common::wire::control::SourceState;
+use kernels::motion::PredictError;
+use kernels::{BackendInfo, EncodeError, EncodeTimes, Encoder, PictureRef, Target, encoder_instead};
+use net::clock;
+use net::failure::Failure;
+use net::limited;
+use net::link::Waker;
+use picture::coded::PredictedFrame;
+use picture::frame::{FrameSize, PixelFormat};
+use picture::params::{CodecParams, StreamParams};
+use shell::apart::{Lost, Patience, Runner};
+use shell::exit::codec_failure;
+use shell::sd::Pulse;
+use shell::settings::OwnSide;
+use shell::slot::{Put, Slot, Taken};
+
+use self::shrink::Shrinking;
+use crate::effects::LiveEffects;
+use crate::gate::Gate;
+use crate::predict::{Predicting, Told};
+use crate::source::{Samples, SourceFrame, SourceInfo};
+use crate::stall::Stall;
+use crate::thin::Thinning;
+
+/// A coded frame on its way to the network thread.
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    /// Number from an encoder that predicts; none from another.
+    pub(crate) id: Option<FrameId>,
+    /// The stream that it is of.
+    pub(crate) params: StreamParams,
+    pub(crate) frame: PredictedFrame,
+    pub(crate) times: FrameTimes,
+    /// Time from the capture until this thread has taken it up.
+    pub(crate) waited: Duration,
+    /// Time of its effects; zero without any.
+    pub(crate) effects: Duration,
+    pub(crate) stages: EncodeTimes,
+    /// Back end that coded it.
+    pub(crate) backend: Arc<BackendInfo>,
+}
+
+/// The encoder of a stream.
+pub(crate) enum StreamEncoder {
+    /// Encoder of frames that are coded alone.
+    Alone(Runner<Box<dyn Encoder>>),
+    /// Encoder of frames that are predicted.
+    Predicting(Runner<Box<Predicting>>),
+}
+
+/// Parts of the encode thread.
+pub(crate) struct Encode {
+    pub(crate) coder: StreamEncoder,
+    /// The back end and the device that the encoder computes with.
+    pub(crate) backend: Arc<BackendInfo>,
+    /// The last frame: its number, or at least that.
+    pub(crate) last: Option<FrameId>,
+    /// Format of which a picture has been coded.
+    pub(crate) known: PixelFormat,
+    pub(crate) params: StreamParams,
+    /// The configured code, before anything chose to predict.
+    pub(crate) codec: CodecParams,
+    pub(crate) info: SourceInfo,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) pictures: Slot<SourceFrame>,
+    pub(crate) coded: Slot<Encoded>,
+    pub(crate) used: Sender<Vec<u8>>,
+    pub(crate) waker: Waker,
+    /// Longest wait for the network thread to take a frame before the next one is coded.
+    pub(crate) handover_max: Duration,
+    /// Frames after which the stream ends.
+    pub(crate) frames_max: Option<u64>,
+    /// Shows that the thread turns.
+    pub(crate) pulse: Pulse,
+    /// Watcher of what is sent.
+    pub(crate) own: OwnSide,
+    /// Changes of pictures before they are coded.
+    pub(crate) effects: LiveEffects,
+    /// Makes the source's pictures as small as they are asked for.
+    pub(crate) shrinking: Option<Shrinking>,
+    /// Opens an encoder of other parameters that goes on behind a frame.
+    pub(crate) reopen: Reopen,
+}
+
+/// See [`Encode::reopen`].
+pub(crate) type Reopen = Box<dyn FnMut(StreamParams, Option<FrameId>) -> Result<Coding, Failure> + Send>;
+
+/// An encoder, what it computes with, and the stream that it codes.
+pub(crate) struct Coding {
+    pub(crate) coder: StreamEncoder,
+    pub(crate) backend: BackendInfo,
+    pub(crate) params: StreamParams,
+}
+
+/// See [`Encode::handover_max`]: the network thread wakes up meanwhile, also on the only processor of a slow computer, where the
+/// next picture is there already.
+pub(crate) const HANDOVER_MAX: Duration = Duration::from_millis(5);
+/// Sentences of the own window about a camera that has never been there, of one that gives nothing, and of one that has gone.
+const MISSING: &str = "Your camera is missing: this computer looks for it";
+const STALLED: &str = "Your camera gives no pictures: this computer waits for it";
+const LOST: &str = "Your camera has gone: this computer tries to open it again";
+/// Longest wait before the thread shows that it turns, and looks whether the source has stalled.
+const WAIT: Duration = Duration::from_millis(100);
+
+impl Encode {
+    /// Runs until the source has ended or the network thread has closed its slot. Both slots are closed in every
+    /// case.
+    pub(crate) fn run(mut self) -> Result<(), Failure> {
+        let result = self.pump();
+        self.pictures.close();
+        self.coded.close();
+        self.waker.wake();
+        self.pulse.end();
+        result
+    }
+
+    /// Waits until the network thread takes a frame; false if it takes none any more.
+    fn put(&self, mut encoded: Encoded) -> bool {
+        loop {
+            match self.coded.put_timeout(encoded, WAIT) {
+                Put::Done => return true,
+                Put::Timeout(again) => encoded = again,
+                Put::Closed(_) => return false,
+            }
+            self.pulse.beat();
+        }
+    }
+
+    /// Tells how the source is, unless that is what was `told` last.
+    fn tell_source(&self, stands: bool, told: &mut SourceState) {
+        self.gate.source_stands.store(stands, Ordering::Relaxed);
+        let source = self.gate.source();
+        if std::mem::replace(told, source) != source {
+            self.waker.wake();
+        }
+    }
+
+    /// Tells the own window of a source that gives no pictures, or many that cannot be used: whoever sits before it sees the other
+    /// side only. `has_given`: whether one has come yet.
+    fn tell_own(&self, has_given: bool, said: &mut Option<String>) {
+        let health = &self.gate.source_health;
+        let is_missing = !has_given && (!self.info.is_there || health.is_lost());
+        let words = match self.gate.source() {
+            SourceState::Unusable | SourceState::Gives if health.trouble().is_some() => health.trouble(),
+            _ if is_missing => Some(MISSING.to_owned()),
+            SourceState::Unusable | SourceState::Gives => None,
+            SourceState::Stalled => Some(STALLED.to_owned()),
+            SourceState::Lost => Some(LOST.to_owned()),
+        };
+        if *said != words {
+            said.clone_from(&words);
+            self.own.say_of_camera(words);
+        }
+    }
+
+    /// Tells that one picture in so many is coded from now on.
+    fn tell_rate(&self, one_in: u32) {
+        let all = self.info.frame_rate.as_f64();
+        let rate = all / f64::from(one_in);
+        if one_in == 1 {
+            tracing::info!("this computer is fast enough again: it sends all {all:.0} pictures a second");
+            self.own.say(None);
+        } else {
+            tracing::warn!("this computer is too slow to code {all:.0} pictures a second: it sends {rate:.0}");
+            self.own.say(Some(format!("This computer is too slow: it sends {rate:.0} of {all:.0} pictures a second")));
+        }
+    }
+
+    fn pump(&mut self) -> Result<(), Failure> {
+        let mut count = 0;
+        let interval = self.info.frame_rate.interval();
+        let (mut stall, mut thinning) = (Stall::new(interval, self.info.is_there), Thinning::new(interval));
+        let (mut stands, mut told) = (false, SourceState::Gives);
+        let (mut has_given, mut said) = (false, None);
+        while self.frames_max.is_none_or(|max| count < max) {
+            self.pulse.beat();
+            let picture = match self.next_picture()? {
+                Taken::Item(picture) => picture,
+                Taken::Timeout if self.coded.is_closed() => return Ok(()),
+                Taken::Timeout => {
+                    if stall.on_nothing(self.gate.is_open(), clock::now()) {
+                        match self.gate.source_health.trouble() {
+                            Some(trouble) => limited!(warn, "no picture can be sent: {trouble}"),
+                            None => limited!(warn, "the source gives no pictures; waiting for it"),
+                        }
+                        stands = true;
+                    }
+                    // A camera that has stalled may be pulled out then.
+                    self.tell_source(stands, &mut told);
+                    self.tell_own(has_given, &mut said);
+                    continue;
+                }
+                Taken::Closed => return Ok(()),
+            };
+            if let Some(stood) = stall.on_picture(clock::now()) {
+                limited!(info, "the source gives pictures again, after {:.1} s", stood.as_secs_f64());
+            }
+            (stands, has_given) = (false, true);
+            self.tell_source(stands, &mut told);
+            self.tell_own(has_given, &mut said);
+            if self.info.is_live && !(self.gate.is_open() && thinning.takes(picture.capture)) {
+                self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
+                picture.data.give_back(&self.used);
+                continue;
+            }
+            self.follow_size()?;
+            self.withdraw();
+            let began = clock::now();
+            let capture = picture.capture;
+            let picture = match &mut self.shrinking {
+                Some(shrinking) => shrinking.apply(picture, &self.used)?,
+                None => picture,
+            };
+            let waited = clock::now().since(capture);
+            // Where memory belongs that no effect has made.
+            let used = self.shrinking.as_ref().map_or(&self.used, Shrinking::back).clone();
+            let (picture, effects) = self.effects.apply(picture, &used)?;
+            self.own.on_picture(picture.format, self.params.size, self.info.colour, &picture.data);
+            // The picture that a driver keeps is lost with it.
+            let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { continue };
+            let times = FrameTimes { capture, coded: clock::now() };
+            // A file waits for who codes it.
+            if self.info.is_live && thinning.on_took(times.coded.since(began), times.coded) {
+                self.tell_rate(thinning.one_in());
+            }
+            if effects.is_some() {
+                data.into_memory().into_iter().for_each(|memory| self.effects.give_back(memory));
+            } else {
+                data.give_back(&used);
+            }
+            let (effects, backend) = (effects.unwrap_or_default(), Arc::clone(&self.backend));
+            let params = self.params;
+            let encoded = Encoded { id, params, frame, times, waited, effects, stages, backend };
+            count += 1;
+            if self.info.is_live {
+                self.coded.replace(encoded);
+            } else {
+                self.waker.wake();
+                if !self.put(encoded) {
+                    return Ok(());
+                }
+            }
+            self.waker.wake();
+        }
+        Ok(())
+    }
+
+    /// Takes a frame back that the network thread does not come to take: a newer one is better, and must not be predicted from one
+    /// that never leaves.
+    fn withdraw(&self) {
+        if !self.info.is_live || !matches!(self.coder, StreamEncoder::Predicting(_)) {
+            return;
+        }
+        if let Some(Encoded { id: Some(id), .. }) = self.coded.take_left(self.handover_max) {
+            self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
+            self.gate.tell(Told::Withdrawn(id));
+        }
+    }
+
+    /// Waits at most [`WAIT`] for a picture. What has been told of the receiver meanwhile is computed at once, frame by
+    /// frame, so that the picture need not wait for it.
+    fn next_picture(&mut self) -> Result<Taken<SourceFrame>, Failure> {
+        let until = clock::now() + WAIT;
+        loop {
+            let now = clock::now();
+            let mut wait = until.since(now);
+            let is_over = wait.is_zero();
+            if self.prepare(now)? {
+                wait = Duration::ZERO;
+            }
+            match self.pictures.take_timeout(wait) {
+                Taken::Timeout if !is_over => {}
+                taken => return Ok(taken),
+            }
+        }
+    }
+
+    /// Tells an encoder that predicts what has been told of the receiver, and lets it decode a frame as the receiver
+    /// has; false if there is none to decode.
+    fn prepare(&mut self, now: Timestamp) -> Result<bool, Failure> {
+        let patience = if self.backend.is_device() { Patience::WORK } else { Patience::OPEN };
+        let StreamEncoder::Predicting(predicting) = &mut self.coder else { return Ok(false) };
+        let told = self.gate.take_told();
+        let work = move |predicting: &mut Box<Predicting>| {
+            told.into_iter().for_each(|told| predicting.on_told(told));
+            predicting.prepare(now)
+        };
+        match predicting.run(patience, work) {
+            Ok(prepared) => prepared.map_err(|error| codec_failure(&error)),
+            Err(lost) => self.predict_here(&lost).map(|()| false),
+        }
+    }
+
+    /// Changes the size of what is coded if another one is asked for, with an encoder and effects that know nothing of the pictures
+    /// before.
+    fn follow_size(&mut self) -> Result<(), Failure> {
+        let size = self.own.size().unwrap_or(self.info.size);
+        if size == self.params.size {
+            return Ok(());
+        }
+        self.pulse.excuse(clock::now() + Patience::OPEN.longest());
+        let params = StreamParams { size, codec: self.codec, ..self.params };
+        let Coding { coder, backend, params } = match (self.reopen)(params, self.last) {
+            Ok(coding) => coding,
+            Err(failure) => {
+                tracing::warn!("pictures stay {}: {failure}", self.params.size);
+                self.own.set_size(Some(self.params.size));
+                return Ok(());
+            }
+        };
+        tracing::info!("pictures of {size} from now on");
+        self.coder = coder;
+        self.set_backend(backend);
+        self.params = params;
+        self.known = PixelFormat::I420;
+        self.effects = LiveEffects::new(self.own.clone(), size, params.chroma);
+        self.shrinking = (size != self.info.size).then(|| Shrinking::new(self.info.size, size, params.chroma));
+        Ok(())
+    }
+
+    /// Returns the patience with a picture of this format.
+    fn patience(&mut self, format: PixelFormat) -> Patience {
+        let is_known = std::mem::replace(&mut self.known, format) == format;
+        if !self.backend.is_device() {
+            // A processor that took over from a device that failed: there is nothing else to go on with.
+            Patience::OPEN
+        } else if is_known {
+            Patience::WORK
+        } else {
+            self.pulse.excuse(clock::now() + Patience::OPEN.longest());
+            Patience::OPEN
+        }
+    }
+
+    /// Codes a picture; none if the device does not answer, in whose place there is the processor from then on.
+    fn code(&mut self, picture: SourceFrame) -> Result<Option<Coded>, Failure> {
+        let (target, patience) = (Target::Bytes(self.gate.budget_bytes()), self.patience(picture.format));
+        match &mut self.coder {
+            StreamEncoder::Alone(encoder) => {
+                let coded = encoder.run(patience, alone(picture, self.params.size, target));
+                self.on_alone(coded)
+            }
+            StreamEncoder::Predicting(predicting) => {
+                let told = self.gate.take_told();
+                let coded = predicting.run(patience, predict(picture, self.params.size, target, told));
+                self.on_predicted(coded)
+            }
+        }
+    }
+
+    fn on_alone(&mut self, coded: Result<Result<Ran, EncodeError>, Lost>) -> Result<Option<Coded>, Failure> {
+        match coded {
+            Ok(ran) => {
+                let Ran { coded, backend, .. } = ran.map_err(|error| failure(&error))?;
+                self.last = Some(self.last.map_or(FrameId(0), FrameId::next));
+                self.set_backend(backend);
+                Ok(Some(coded))
+            }
+            Err(lost) => {
+                let encoder = encoder_instead(&self.params, self.backend.given_up(&lost));
+                self.set_backend(encoder.backend().clone());
+                self.coder = StreamEncoder::Alone(Runner::Here(encoder));
+                Ok(None)
+            }
+        }
+    }
+
+    fn on_predicted(&mut self, coded: Result<Result<Ran, PredictError>, Lost>) -> Result<Option<Coded>, Failure> {
+        match coded {
+            Ok(ran) => {
+                let Ran { coded, backend, counters } = ran.map_err(|error| match error {
+                    PredictError::Encode(error) => failure(&error),
+                    PredictError::Decode(error) => codec_failure(&error),
+                })?;
+                self.gate.set_prediction(counters);
+                self.last = coded.id;
+                self.set_backend(backend);
+                Ok(Some(coded))
+            }
+            Err(lost) => self.predict_here(&lost).map(|()| None),
+        }
+    }
+
+    /// Predicts on the processor from now on, which knows nothing of the frames before.
+    fn predict_here(&mut self, lost: &Lost) -> Result<(), Failure> {
+        let predicting = Predicting::instead(&self.params, self.backend.given_up(lost), self.last);
+        let predicting = predicting.map_err(|error| codec_failure(&error))?.in_real_time();
+        self.set_backend(predicting.backend());
+        self.coder = StreamEncoder::Predicting(Runner::Here(Box::new(predicting)));
+        Ok(())
+    }
+
+    /// Notes what codes, and says so if it is something else than before.
+    fn set_backend(&mut self, backend: BackendInfo) {
+        if *self.backend != backend {
+            tracing::warn!("{} on {} from now on: {}", backend.kind, backend.device, backend.reason);
+            self.backend = Arc::new(backend);
+        }
+    }
+}
+
+/// Returns the work that codes a picture alone.
+fn alone(
+    picture: SourceFrame,
+    size: FrameSize,
+    target: Target,
+) -> impl FnOnce(&mut Box<dyn Encoder>) -> Result<Ran, EncodeError> + Send + 'static {
+    move |encoder| {
+        let frame = encoder.encode(PictureRef::new(picture.format, size, &picture.data)?, target)?;
+        let frame = PredictedFrame { reference: 0, frame };
+        let coded = Coded { id: None, frame, stages: encoder.times(), data: picture.data };
+        Ok(Ran { coded, backend: encoder.backend().clone(), counters: PredictionCounters::default() })
+    }
+}
+
+/// Returns the work that codes a picture from what the receiver holds, of which this has been told.
+fn predict(
+    picture: SourceFrame,
+    size: FrameSize,
+    target: Target,
+    told: Vec<Told>,
+) -> impl FnOnce(&mut Box<Predicting>) -> Result<Ran, PredictError> + Send + 'static {
+    move |predicting| {
+        let began = clock::now();
+        told.into_iter().for_each(|told| predicting.on_told(told));
+        let reference = PictureRef::new(picture.format, size, &picture.data).map_err(EncodeError::from)?;
+        let (id, frame) = predicting.code(reference, target, began)?;
+        let now = clock::now();
+        let code = now.since(began);
+        predicting.on_took(code, now);
+        let coded = Coded { id: Some(id), frame, stages: predicting.times(code), data: picture.data };
+        Ok(Ran { coded, backend: predicting.backend(), counters: predicting.counters() })
+    }
+}
+
+/// A coded picture, and the back end that coded it.
+struct Ran {
+    coded: Coded,
+    backend: BackendInfo,
+    /// Of an encoder that predicts.
+    counters: PredictionCounters,
+}
+
+/// A picture that has been coded.
+struct Coded {
+    id: Option<FrameId>,
+    frame: PredictedFrame,
+    stages: EncodeTimes,
+    /// The memory of the picture.
+    data: Samples,
+}
+
+/// Returns the failure to show the person at the terminal for an encoder's error.
+pub(crate) fn failure(error: &EncodeError) -> Failure {
+    match error {
+        EncodeError::BudgetTooSmall { .. } => Failure::usage(format!(
+            "the bit rate is too low for pictures of this size: {error}; raise --rate or lower the frame rate"
+        )),
+        _ => codec_failure(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use kernels::{Backend, BackendChoice};
+    use picture::effects::Effects;
+    use picture::frame::{Chroma, ColourSpace};
+    use picture::params::Profile;
+
+    use super::*;
+    use crate::source::pattern::Pattern;
+
+    /// Returns what codes predicted pictures of a live source on the processor, on a thread of its own.
+    fn predicting() -> Encode {
+        let params = StreamParams {
+            colour: ColourSpace::JPEG,
+            codec: CodecParams { profile: Profile::Predicted(15), ..CodecParams::default() },
+            ..StreamParams::new(FrameSize::new(96, 80).unwrap(), Chroma::C420)
+        };
+        let rate = "5M".parse().unwrap();
+        let own = OwnSide::new(rate, rate, Effects::default());
+        let predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+        let StreamParams { size, frame_rate, colour, .. } = params;
+        Encode {
+            backend: Arc::new(predicting.backend()),
+            coder: StreamEncoder::Predicting(Runner::apart("device", Box::new(predicting)).unwrap()),
+            last: None,
+            known: PixelFormat::I420,
+            params,
+            info: SourceInfo { size, frame_rate, colour, raster: params.raster, is_live: true, is_there: true },
+            gate: Arc::new(Gate::new(900)),
+            pictures: Slot::new(),
+            coded: Slot::new(),
+            used: mpsc::channel().0,
+            waker: Waker::default(),
+            handover_max: Duration::ZERO,
+            frames_max: None,
+            pulse: Pulse::default(),
+            effects: LiveEffects::new(own.clone(), size, params.chroma),
+            own,
+            codec: CodecParams::default(),
+            shrinking: None,
+            reopen: Box::new(|_, _| Err(Failure::usage("one size"))),
+        }
+    }
+
+    #[test]
+    fn the_window_says_how_many_pictures_a_slow_computer_sends_until_it_is_fast_enough() {
+        let encode = predicting();
+        for (one_in, said) in [
+            (2, Some("This computer is too slow: it sends 15 of 30 pictures a second")),
+            (8, Some("This computer is too slow: it sends 4 of 30 pictures a second")),
+            (1, None),
+        ] {
+            encode.tell_rate(one_in);
+            assert_eq!(encode.own.said().as_deref(), said);
+        }
+    }
+
+    #[test]
+    fn the_own_window_says_what_is_wrong_with_the_own_camera() {
+        let mut encode = predicting();
+        let mut said = None;
+        let mut now = |encode: &Encode, has_given: bool| {
+            encode.tell_own(has_given, &mut said);
+            encode.own.camera_said()
+        };
+        assert_eq!(now(&encode, false), None, "it may take a moment to start");
+        encode.info.is_there = false;
+        // Nobody need watch.
+        assert_eq!(now(&encode, false).as_deref(), Some(MISSING));
+        assert_eq!(now(&encode, true), None);
+        encode.gate.source_stands.store(true, Ordering::Relaxed);
+        assert_eq!(now(&encode, true).as_deref(), Some(STALLED));
+        encode.gate.source_health.set_lost(true);
+        assert_eq!(now(&encode, true).as_deref(), Some(LOST));
+        encode.gate.source_stands.store(false, Ordering::Relaxed);
+        assert_eq!(now(&encode, true), None);
+    }
+
+    /// Returns what codes three pictures that are there already, as on a computer that is too slow.
+    fn behind(handover_max: Duration) -> Encode {
+        let encode = Encode { pictures: Slot::with_depth(3), handover_max, ..predicting() };
+        let SourceInfo { size, frame_rate, .. } = encode.info;
+        let pattern = Pattern::new(size, frame_rate);
+        for number in 0..3 {
+            let mut data = Vec::new();
+            pattern.draw(number, 0, &mut data);
+            encode.pictures.replace(SourceFrame {
+                format: PixelFormat::I420,
+                data: data.into(),
+                capture: clock::now(),
+            });
+        }
+        encode.pictures.close();
+        encode.gate.set_open(true);
+        encode
+    }
+
+    #[test]
+    fn every_frame_of_a_computer_that_is_too_slow_leaves() {
+        // Only a hang takes so long.
+        let soon = Duration::from_secs(90);
+        let encode = behind(soon);
+        let (coded, gate) = (encode.coded.clone(), Arc::clone(&encode.gate));
+        let network = thread::spawn(move || {
+            let taken = || {
+                // It waits for its turn on the processor.
+                thread::sleep(Duration::from_millis(50));
+                match coded.take_timeout(soon) {
+                    Taken::Item(encoded) => Some(encoded.id),
+                    Taken::Timeout | Taken::Closed => None,
+                }
+            };
+            std::iter::from_fn(taken).collect::<Vec<_>>()
+        });
+        encode.run().unwrap();
+        assert_eq!(network.join().unwrap(), [0, 1, 2].map(|id| Some(FrameId(id))));
+        assert_eq!(gate.unwanted.load(Ordering::Relaxed), 0);
+    }
+
+    /// The network thread is held up: of three pictures it finds the last one, which can be decoded without the others.
+    #[test]
+    fn what_waits_is_not_predicted_from_what_nobody_came_to_take() {
+        let encode = behind(Duration::ZERO);
+        let (coded, gate) = (encode.coded.clone(), Arc::clone(&encode.gate));
+        encode.run().unwrap();
+        let waiting = coded.try_take().unwrap();
+        assert_eq!((waiting.id, waiting.frame.reference), (Some(FrameId(0)), 0));
+        assert_eq!((gate.unwanted.load(Ordering::Relaxed), gate.prediction().frames), (2, 1));
+    }
+
+    #[test]
+    fn the_processor_predicts_behind_the_frames_of_a_driver_that_never_returns() {
+        let mut encode = predicting();
+        let SourceInfo { size, frame_rate, .. } = encode.info;
+        let pattern = Pattern::new(size, frame_rate);
+        let code = |encode: &mut Encode, number| {
+            let mut data = Vec::new();
+            pattern.draw(number, 0, &mut data);
+            let picture = SourceFrame { format: PixelFormat::I420, data: data.into(), capture: clock::now() };
+            let coded = encode.code(picture).unwrap();
+            coded.map(|coded| (coded.id, coded.frame.reference))
+        };
+        let first = [0, 1].map(|number| code(&mut encode, number));
+        assert_eq!(first, [Some((Some(FrameId(0)), 0)), Some((Some(FrameId(1)), 1))]);
+        // Its driver holds the thread from now on.
+        let (let_go, held) = mpsc::channel::<()>();
+        let StreamEncoder::Predicting(runner) = &mut encode.coder else { panic!("it predicts") };
+        assert!(runner.run(Patience::WORK, move |_| held.recv()).is_err());
+        encode.backend = Arc::new(BackendInfo { kind: Backend::Opencl, ..(*encode.backend).clone() });
+        assert_eq!(code(&mut encode, 2), None);
+        assert!(encode.backend.reason.contains("has not answered"), "{}", encode.backend.reason);
+        let after = [3, 4].map(|number| code(&mut encode, number));
+        assert_eq!(after, [Some((Some(FrameId(2)), 0)), Some((Some(FrameId(3)), 1))]);
+        assert_eq!(encode.backend.kind, Backend::Cpu);
+        let prepared = [(); 2].map(|()| encode.prepare(clock::now()).unwrap());
+        assert_eq!(prepared, [true, false], "the last frame's state, and nothing else");
+        drop(let_go);
+    }
+}

@@ -1,0 +1,21 @@
+//! The sending half: pictures from a source, coded on their own thread, for a link to the other machine.
+//!
+//! `capture` -> slot -> `encode` -> slot -> `link`; only `link` joins a clock to the session.
+
+#![deny(unsafe_code)]
+
+mod capture;
+mod effects;
+mod encode;
+mod gate;
+mod link;
+mod pace;
+pub mod predict;
+mod recorder;
+mod sending;
+pub mod source;
+mod stall;
+mod thin;
+
+pub use link::SenderLink;
+pub use sending::{Sending, Threads, no_peer};

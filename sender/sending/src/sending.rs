@@ -1,0 +1,292 @@
+//! A source and an encoder at work: their threads, their end, and the link that takes what they make.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use common::config::{LinkMode, Prediction, SenderConfig};
+use common::prediction::states_of;
+use common::session::SenderSession;
+use common::units::FrameId;
+use kernels::{BackendInfo, EncodeError, OpenError, PictureRef, Target, open_encoder};
+use net::failure::Failure;
+use net::identity::Identity;
+use net::link::{LinkOptions, LiveRate, NOBODY, Waker};
+use net::tls::Protocol;
+use picture::frame::PixelFormat;
+use picture::params::{CodecParams, Profile, StreamParams};
+use shell::apart::{self, Patience, Runner};
+use shell::cli::INTRODUCE;
+use shell::exit::codec_failure;
+use shell::record::Recording;
+use shell::sd::Pulse;
+use shell::settings::OwnSide;
+use shell::slot::Slot;
+use shell::stats::Statistics;
+
+use crate::capture::Capture;
+use crate::effects::LiveEffects;
+use crate::encode::{self, Coding, Encode, Encoded, StreamEncoder};
+use crate::gate::Gate;
+use crate::link::{Parts, SenderLink};
+use crate::predict::{Predicting, is_plausible};
+use crate::recorder::Recorder;
+use crate::source::pattern::Pattern;
+use crate::source::{SourceFrame, SourceSpec};
+
+/// Returns the sentence of a sender without a peer.
+pub fn no_peer() -> String {
+    format!(
+        "no machine may receive: {INTRODUCE}; or give --peer KEY or a [[peer]] section, with the key that `receiver identity` prints there"
+    )
+}
+
+/// The sentence of a sender that predicts and shall record.
+const NO_RECORDING: &str = "what is sent with prediction cannot be recorded here, since each frame is coded from what has reached \
+                            the receiver: record it there, or leave out [codec] prediction or [record] path";
+
+/// A source and an encoder at work, and the link that takes what they make.
+pub struct Sending {
+    /// Takes coded frames to the network.
+    pub link: SenderLink,
+    /// The threads before it.
+    pub threads: Threads,
+    /// Shows that the encode thread turns. The capture thread need not: a camera may hold it for as long as it likes.
+    pub pulse: Pulse,
+    rate: LiveRate,
+    frame_bytes: usize,
+}
+
+/// The threads of a sender, and what tells them to end.
+pub struct Threads {
+    gate: Arc<Gate>,
+    pictures: Slot<SourceFrame>,
+    coded: Slot<Encoded>,
+    capture: Ending,
+    encode: Ending,
+}
+
+impl Sending {
+    /// Opens the source and the encoder; they wait until the link has a receiver. `own`: what is shown and asked for
+    /// of it; `receives`: whether this machine receives as well.
+    pub fn start(
+        config: &SenderConfig,
+        spec: &SourceSpec,
+        frames_max: Option<u64>,
+        waker: &Waker,
+        own: &OwnSide,
+        receives: bool,
+    ) -> Result<Self, Failure> {
+        let shared = &config.shared;
+        if shared.peers.is_empty() {
+            return Err(Failure::usage(no_peer()));
+        }
+        if shared.mode == LinkMode::DialNobody {
+            return Err(Failure::usage(NOBODY));
+        }
+        // Before anything is opened: a daemon without a key ends at once.
+        Identity::load(&Identity::path_of(shared)?)?;
+        let stats = Statistics::open(shared)?;
+
+        let gate = Arc::new(Gate::new(0));
+        let (pictures, coded) = (Slot::new(), Slot::new());
+        let (give_back, used) = mpsc::channel();
+        let capture = Capture {
+            spec: spec.clone(),
+            config: config.clone(),
+            // Who asks for a number of pictures wants them now.
+            awaits: frames_max.is_none(),
+            gate: Arc::clone(&gate),
+            pictures: pictures.clone(),
+            used,
+        };
+        let (opened, info) = mpsc::channel();
+        let capture = spawn("capture", move || capture.run(&opened))?;
+        let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
+
+        let predicts = config.prediction == Prediction::On;
+        if predicts && config.record.is_some() {
+            match receives {
+                false => return Err(Failure::usage(NO_RECORDING)),
+                true => tracing::warn!("{NO_RECORDING}; what is received is recorded"),
+            }
+        }
+        let path = config.record.as_deref().filter(|_| !predicts);
+        let recording = path.map(|path| Recording::start(path, "sent")).transpose()?;
+        let params = StreamParams {
+            size: info.size,
+            frame_rate: info.frame_rate,
+            chroma: config.chroma,
+            colour: info.colour,
+            raster: info.raster,
+            codec: config.codec,
+        };
+        own.set_source_size(info.size);
+        let Coding { coder, backend, params } = coding(config, params, None)?;
+        let session = SenderSession::new(params, config.rate, config.protection);
+        gate.set_budget_bytes(session.budget_bytes());
+        tracing::info!("{} on {}: {}", backend.kind, backend.device, backend.reason);
+        let backend = Arc::new(backend);
+
+        let pulse = Pulse::default();
+        let encode = Encode {
+            coder,
+            backend: Arc::clone(&backend),
+            last: None,
+            known: WARM_UP,
+            params,
+            codec: config.codec,
+            info,
+            gate: Arc::clone(&gate),
+            pictures: pictures.clone(),
+            coded: coded.clone(),
+            used: give_back,
+            waker: waker.clone(),
+            handover_max: encode::HANDOVER_MAX,
+            frames_max,
+            pulse: pulse.clone(),
+            own: own.clone(),
+            effects: LiveEffects::new(own.clone(), params.size, params.chroma),
+            shrinking: None,
+            reopen: Box::new({
+                let config = config.clone();
+                move |params, last| coding(&config, params, last)
+            }),
+        };
+        let encode = spawn("encode", move || encode.run())?;
+        let rate = LiveRate::new(session.rate_target());
+        let link = SenderLink::new(Parts {
+            session,
+            gate: Arc::clone(&gate),
+            pictures: pictures.clone(),
+            coded: coded.clone(),
+            info,
+            rate: rate.clone(),
+            backend,
+            stats,
+            dials: shared.mode.dials(),
+            one_stream: frames_max.is_some() || spec.is_finite(),
+            own: own.clone(),
+            recording: recording.map(|recording| Recorder::new(recording, params)),
+        });
+        // Room for what the rate may be raised to.
+        let frame_bytes = config.rate_most.max(config.rate).bytes_per_frame(params.frame_rate);
+        Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })
+    }
+
+    /// Returns the options of this link's loop.
+    pub fn options(&self, config: &SenderConfig, protocol: Protocol) -> Result<LinkOptions, Failure> {
+        let options = LinkOptions::of(&config.shared, protocol, self.rate.clone(), self.frame_bytes)?;
+        Ok(options.with_controller(config.controller))
+    }
+}
+
+impl Threads {
+    /// Ends the threads after the link has ended as `linked`; what went wrong first counts.
+    pub fn end(self, linked: Result<(), Failure>) -> Result<(), Failure> {
+        self.gate.end();
+        self.pictures.close();
+        self.coded.close();
+        let encoded = join(self.encode);
+        // A camera may hold its thread for ever; one that has not ended has nothing to report.
+        let captured = if self.capture.is_finished() { join(self.capture) } else { Ok(()) };
+        linked.and(captured).and(encoded)
+    }
+}
+
+/// Opens the encoder of a stream of pictures of `params`, with prediction or without; it goes on behind the frame `last`.
+fn coding(config: &SenderConfig, params: StreamParams, last: Option<FrameId>) -> Result<Coding, Failure> {
+    let frame_bytes = config.rate.bytes_per_frame(params.frame_rate);
+    let profile = Profile::Predicted(states_of(params.frame_rate));
+    let predicted = StreamParams { codec: CodecParams { profile, ..params.codec }, ..params };
+    let of = |(coder, backend), params| Coding { coder, backend, params };
+    Ok(match config.prediction {
+        // A recording has no frames that refer to others.
+        Prediction::Auto if config.record.is_some() => of(alone(config, &params, frame_bytes)?, params),
+        Prediction::Off => of(alone(config, &params, frame_bytes)?, params),
+        Prediction::On => {
+            let encoder = predicting(config, &predicted, frame_bytes)?.after(last).in_real_time();
+            of(coder_of(encoder)?, predicted)
+        }
+        Prediction::Auto if !is_plausible(&params, processors()) => {
+            tracing::info!("frames are coded without prediction, for which this machine has too few processors");
+            of(alone(config, &params, frame_bytes)?, params)
+        }
+        Prediction::Auto => {
+            // A backend that was asked for and is not there ends the program, as without prediction.
+            drop(alone(config, &params, frame_bytes)?);
+            let encoder = predicting(config, &predicted, frame_bytes)?.after(last).only_where_worth_it().in_real_time();
+            of(coder_of(encoder)?, predicted)
+        }
+    })
+}
+
+/// Returns the number of processors that this program may use.
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+fn coder_of(encoder: Predicting) -> Result<(StreamEncoder, BackendInfo), Failure> {
+    let backend = encoder.backend();
+    let encoder = Runner::of(Box::new(encoder), &backend).map_err(Failure::device)?;
+    Ok((StreamEncoder::Predicting(encoder), backend))
+}
+
+/// Opens an encoder of frames that are coded alone.
+///
+/// It codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real
+/// frame finds everything in its place.
+fn alone(
+    config: &SenderConfig,
+    params: &StreamParams,
+    frame_bytes: usize,
+) -> Result<(StreamEncoder, BackendInfo), Failure> {
+    let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
+    let open = move || {
+        let encoder = open_encoder(&params, choice, device.as_deref());
+        let mut encoder = encoder.map_err(|error| codec_failure(&error))?;
+        warm_up(&params, |picture| encoder.encode(picture, Target::Bytes(frame_bytes)).map(drop)).map(|()| encoder)
+    };
+    let opened = apart::once("open", Patience::OPEN, open);
+    let encoder = opened.map_err(|lost| Failure::device(format!("the encoder cannot be opened: {lost}")))??;
+    let backend = encoder.backend().clone();
+    Ok((StreamEncoder::Alone(Runner::of(encoder, &backend).map_err(Failure::device)?), backend))
+}
+
+/// Returns an encoder of frames that are predicted, which has coded a picture, too. A device that does not work leaves it to the
+/// processor.
+fn predicting(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Result<Predicting, Failure> {
+    let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
+    let ready = move |opened: Result<Predicting, OpenError>| {
+        let mut encoder = opened.map_err(|error| codec_failure(&error))?;
+        warm_up(&params, |picture| encoder.warm_up(picture, Target::Bytes(frame_bytes)))?;
+        Ok(encoder)
+    };
+    let open = move || ready(Predicting::open(&params, choice, device.as_deref()));
+    apart::once("open", Patience::OPEN, open).unwrap_or_else(|lost| {
+        let reason = format!("predicted frames are coded on the processor: the device cannot be opened: {lost}");
+        ready(Predicting::instead(&params, reason, None))
+    })
+}
+
+fn warm_up(params: &StreamParams, code: impl FnOnce(PictureRef<'_>) -> Result<(), EncodeError>) -> Result<(), Failure> {
+    let mut data = Vec::new();
+    Pattern::new(params.size, params.frame_rate).draw(0, 0, &mut data);
+    let picture = PictureRef::new(WARM_UP, params.size, &data).map_err(EncodeError::from);
+    picture.and_then(code).map_err(|error| encode::failure(&error))
+}
+
+/// Format of the picture that an encoder codes first.
+const WARM_UP: PixelFormat = PixelFormat::I420;
+
+type Ending = JoinHandle<Result<(), Failure>>;
+
+fn spawn(name: &str, body: impl FnOnce() -> Result<(), Failure> + Send + 'static) -> Result<Ending, Failure> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
+    thread.map_err(|error| Failure::device(format!("the {name} thread cannot be started: {error}")))
+}
+
+fn join(thread: Ending) -> Result<(), Failure> {
+    thread.join().unwrap_or_else(|_| Err(Failure::device("a thread of the sender has failed")))
+}

@@ -1,0 +1,122 @@
+//! This machine's both directions in one process, over one connection: `call`, `share_port` and `--also-receive`.
+
+use std::path::{Path, PathBuf};
+
+use common::config::SenderConfig;
+use common::config::raw::{NetworkSection, ReceiverFile, Record, SenderFile, Stats};
+use net::failure::Failure;
+use net::link::{BothWays, HangUp, Waker};
+use net::tls::Protocol;
+use shell::cli::CommonFlags;
+use shell::control;
+use shell::record::is_folder;
+use shell::settings::{LatencyLimit, OwnSide};
+use showing::Resolved;
+use showing::{Network as Loop, run_over};
+
+use sending::Sending;
+use sending::source::SourceSpec;
+
+/// Sends and receives until both directions have ended, a window is closed or a signal comes. Call it on the main
+/// thread, on which a window must live.
+///
+/// The connection, the identity and the peers are those of `config`; `receiving` says what to do with the pictures that
+/// come.
+pub(crate) fn run(
+    config: &SenderConfig,
+    spec: &SourceSpec,
+    receiving: &Resolved,
+    frames_max: Option<u64>,
+) -> Result<(), Failure> {
+    let waker = Waker::default();
+    let own = OwnSide::new(config.rate, config.rate_most, config.effects);
+    let sending = Sending::start(config, spec, frames_max, &waker, &own, true)?;
+    let latency_limit = LatencyLimit::new(receiving.config.latency_max);
+    let mut settings = own.settings();
+    settings.push(latency_limit.setting());
+    let _control = control::serve("sender", &config.shared, settings);
+    let options = sending.options(config, Protocol::BothWays)?;
+    let hang_up = HangUp::new(waker.clone());
+    let network = Loop {
+        waker: waker.clone(),
+        hang_up: Some(hang_up.clone()),
+        pulses: vec![sending.pulse.clone()],
+        own: Some(own),
+        latency_limit,
+        seen: None,
+    };
+    let Sending { link, threads, .. } = sending;
+    let turn = move |receiver_link| {
+        let mut both = BothWays::new(link, receiver_link, hang_up);
+        let linked = net::link::run(options, &waker, &mut both);
+        both.sending().report_final();
+        threads.end(linked)
+    };
+    run_over(network, &receiving.config, &receiving.sinks, frames_max, turn).map(drop)
+}
+
+/// The receiver's part of the sender's configuration `file`, which is from `path` if it is a file's. What is received
+/// has statistics in a file of its own, beside those of what is sent.
+pub(crate) fn of_one_file(file: &SenderFile, sinks: &[String], path: Option<&Path>) -> Result<Resolved, Failure> {
+    let stats = file.stats.file.as_deref().filter(|file| !file.is_empty() && *file != "-");
+    let receiving = ReceiverFile {
+        display: file.display.clone(),
+        compute: file.compute.clone(),
+        network: NetworkSection { rate_max: None, fec: None, controller: None, ..file.network.clone() },
+        reach: file.reach.clone(),
+        identity: file.identity.clone(),
+        peers: file.peers.clone(),
+        stats: Stats { file: stats.map(|file| beside(file).to_string_lossy().into_owned()), ..Stats::default() },
+        record: Record { path: file.record.path.as_deref().map(|path| recording(path).to_string_lossy().into_owned()) },
+    };
+    Resolved::of_file(receiving, sinks, path)
+}
+
+/// The recording of what is received: in the same folder as that of what is sent, or a file beside it.
+fn recording(path: &str) -> PathBuf {
+    if path.is_empty() || path == "-" || is_folder(Path::new(path)) { PathBuf::from(path) } else { beside(path) }
+}
+
+/// The file of what is received beside that of what is sent.
+fn beside(file: &str) -> PathBuf {
+    let path = Path::new(file);
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push("-received");
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
+}
+
+/// The receiver's configuration in the file `path`, with the connection of `config`.
+pub(crate) fn of_other_file(
+    path: &Path,
+    sinks: &[String],
+    flags: &CommonFlags,
+    config: &SenderConfig,
+) -> Result<Resolved, Failure> {
+    let common = CommonFlags {
+        config: Some(path.to_owned()),
+        backend: flags.backend.clone(),
+        device: flags.device.clone(),
+        record: flags.record.as_ref().map(|path| recording(&path.to_string_lossy())),
+        ..CommonFlags::default()
+    };
+    let mut resolved = Resolved::read(&common, sinks, false)?;
+    resolved.config.shared.mode = config.shared.mode.clone();
+    resolved.config.shared.peers.clone_from(&config.shared.peers);
+    Ok(resolved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_received_is_counted_in_a_file_beside() {
+        for (sent, received) in [("call.jsonl", "call-received.jsonl"), ("/tmp/a.b/call", "/tmp/a.b/call-received")] {
+            assert_eq!(beside(sent), Path::new(received));
+        }
+    }
+}
