@@ -55,20 +55,15 @@ fn the_source_names_nothing_impure() {
 
 /// Returns the names in `cargo tree`'s output for a package without its tests and what is pruned.
 fn dependencies(package: &str, pruned: &[&str]) -> BTreeSet<String> {
+    dependencies_with(package, &["--all-features"], pruned)
+}
+
+/// As [`dependencies`], with the features that these flags choose.
+fn dependencies_with(package: &str, features: &[&str], pruned: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "tree",
-            "--offline",
-            "--locked",
-            "--edges",
-            "normal",
-            "--prefix",
-            "none",
-            "--all-features",
-            "--target",
-            "all",
-        ])
+        .args(["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--target", "all"])
         .args(["--package", package, "--format", "{p}"])
+        .args(features)
         .args(pruned.iter().flat_map(|pruned| ["--prune", *pruned]))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
@@ -93,6 +88,36 @@ fn the_codec_and_what_it_codes_need_nothing_of_a_call() {
         let dependencies = dependencies(package, &[]);
         assert!(dependencies.contains("crc32fast"), "not a tree: {dependencies:?}");
         let found: Vec<_> = BANNED_IN_CODEC.iter().filter(|name| dependencies.contains(**name)).collect();
+        assert!(found.is_empty(), "the dependencies of {package} have {found:?}");
+    }
+}
+
+/// Crates of windows.
+const BANNED_WITHOUT_WINDOW: [&str; 7] =
+    ["minifb", "softbuffer", "winit", "x11rb", "wayland-client", "xkbcommon-dl", "raw-window-handle"];
+
+#[test]
+fn a_program_without_a_window_links_none() {
+    for package in ["duet-sender", "duet-receiver"] {
+        let with = dependencies(package, &[]);
+        let without = dependencies_with(package, &["--no-default-features", "--features", "opencl"], &[]);
+        for name in BANNED_WITHOUT_WINDOW {
+            assert!(with.contains(name) && !without.contains(name), "{package} without a window links {name}");
+        }
+    }
+}
+
+#[test]
+fn the_halves_know_nothing_of_each_other_and_the_net_nothing_of_pictures() {
+    for (package, needed, banned) in [
+        ("duet-sending", "turbojpeg", &["duet-showing", "winit", "duet-sender"][..]),
+        ("duet-showing", "duet-kernels", &["duet-sending", "turbojpeg", "duet-receiver"][..]),
+        ("duet-net", "quinn", &["duet-kernels", "duet-shell", "ocl", "clap"][..]),
+        ("duet-shell", "duet-net", &["duet-sending", "duet-showing", "winit"][..]),
+    ] {
+        let dependencies = dependencies(package, &[]);
+        assert!(dependencies.contains(needed), "not a tree: {dependencies:?}");
+        let found: Vec<_> = banned.iter().filter(|name| dependencies.contains(**name)).collect();
         assert!(found.is_empty(), "the dependencies of {package} have {found:?}");
     }
 }

@@ -72,7 +72,7 @@ pub fn run_over(
     let opened = Sinks::open(sinks, |spec| sink::open(spec, &window, records));
     let sinks = opened.map_err(|error| match error {
         // A path is the user's choice, a display the machine's.
-        SinkError::File { .. } => Failure::usage(error),
+        SinkError::File { .. } | SinkError::WithoutWindow => Failure::usage(error),
         _ => Failure::device(error),
     })?;
     let mut stats = Statistics::open(shared)?;

@@ -5,9 +5,8 @@ use kernels::{Converter, Picture, Scaler};
 use picture::frame::{ColourSpace, FrameSize};
 use rayon::prelude::*;
 
-use super::overlay::draw_notice;
+use super::enlarged::enlarged;
 use super::text::Canvas;
-use super::window::composition::enlarged;
 
 /// Order of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +107,7 @@ impl CameraPicture {
         let place = ((width - inner.0) / 2, (height - inner.1) / 2);
         self.scaler.scale(&self.pixels, &mut self.frame, width, place);
         if let Some(notice) = notice {
-            draw_notice(&mut Canvas { pixels: &mut self.frame, width }, notice);
+            Canvas { pixels: &mut self.frame, width }.draw_notice(notice);
         }
         match self.shape.layout {
             Layout::Yuyv => yuyv(&self.shape, &self.frame, &mut self.coded),

@@ -1,21 +1,31 @@
 //! Sinks of decoded pictures. There is one or several; all run on the main thread, since a window must.
 
+#[cfg(feature = "window")]
 mod awake;
 mod camera_picture;
+#[cfg(feature = "window")]
 #[allow(unsafe_code, reason = "Xlib is told what to do at the end of the X server")]
 mod display_loss;
+mod enlarged;
 mod headless;
+#[cfg(feature = "window")]
 mod keys;
+#[cfg(feature = "window")]
 mod overlay;
 mod recorder;
+#[cfg(feature = "window")]
 mod self_view;
+#[cfg(feature = "window")]
 mod session_bus;
+#[cfg(feature = "window")]
 mod snapshot;
 mod spec;
 mod text;
 mod video_output;
 mod virtual_camera;
+#[cfg(feature = "window")]
 mod window;
+#[cfg(feature = "window")]
 mod x11;
 mod y4m;
 
@@ -33,6 +43,7 @@ pub use self::recorder::Recorder;
 pub use self::spec::{HELP, SinkSpec, UnknownSink, WindowParts, open};
 pub use self::video_output::{VideoOutputError, VideoOutputProblem};
 pub use self::virtual_camera::VirtualCamera;
+#[cfg(feature = "window")]
 pub use self::window::Window;
 
 /// Errors of opening or using a sink.
@@ -46,6 +57,9 @@ pub enum SinkError {
          --sink headless or --sink y4m:PATH"
     )]
     NoDisplay(String),
+    /// The program was built without the feature `window`.
+    #[error("this program was built without a window: use --sink headless, --sink y4m:PATH or --sink v4l2:DEVICE")]
+    WithoutWindow,
     /// The window could not be drawn.
     #[error("the window cannot be drawn any more: {0}")]
     Window(String),

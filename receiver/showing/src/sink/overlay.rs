@@ -152,25 +152,11 @@ impl Overlay {
             canvas.write(&page, letters, 0, false);
         }
         if let Some(notice) = &self.notice {
-            write_notice(canvas, notice);
+            canvas.write_notice(notice);
         }
         let (lines, letters) = self.strip((width, height));
         canvas.write(&lines, letters, top(lines.len(), letters, height), false);
     }
-}
-
-/// Dims the picture and writes `notice` in its middle.
-pub(super) fn draw_notice(canvas: &mut Canvas<'_>, notice: &str) {
-    canvas.dim();
-    write_notice(canvas, notice);
-}
-
-fn write_notice(canvas: &mut Canvas<'_>, notice: &str) {
-    let (width, height) = (canvas.width, canvas.height());
-    let letters = Letters::for_height(2 * height);
-    let lines = letters.wrap(notice, width);
-    let top = (height / 2).saturating_sub(lines.len() * letters.line() / 2);
-    canvas.write(&lines, letters, top, true);
 }
 
 /// Returns the first row of `lines` lines at the bottom.

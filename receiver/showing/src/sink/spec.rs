@@ -7,7 +7,9 @@ use common::config::WindowBackend;
 use shell::settings::LatencyLimit;
 use shell::settings::OwnSide;
 
-use super::{Headless, Recorder, Sink, SinkError, VirtualCamera, Window};
+#[cfg(feature = "window")]
+use super::Window;
+use super::{Headless, Recorder, Sink, SinkError, VirtualCamera};
 
 /// The text of `--help` about sinks.
 pub const HELP: &str = "\
@@ -97,7 +99,13 @@ pub struct WindowParts {
 /// Opens a sink. `records`: whether all sinks are files.
 pub fn open(spec: &SinkSpec, window: &WindowParts, records: bool) -> Result<Box<dyn Sink>, SinkError> {
     Ok(match spec {
+        #[cfg(feature = "window")]
         SinkSpec::Window { fullscreen } => Box::new(Window::open(*fullscreen, window.clone())?),
+        #[cfg(not(feature = "window"))]
+        SinkSpec::Window { .. } => {
+            let _ = window;
+            return Err(SinkError::WithoutWindow);
+        }
         SinkSpec::Headless => Box::new(Headless),
         SinkSpec::Y4m(path) => Box::new(Recorder::create(path, records)?),
         SinkSpec::V4l2(path) => Box::new(VirtualCamera::open(path)?),

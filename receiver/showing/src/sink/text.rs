@@ -65,6 +65,21 @@ impl Canvas<'_> {
         darken(self.pixels);
     }
 
+    /// Dims the picture and writes `notice` in its middle.
+    pub(super) fn draw_notice(&mut self, notice: &str) {
+        self.dim();
+        self.write_notice(notice);
+    }
+
+    /// Writes `notice` in the middle of the picture.
+    pub(super) fn write_notice(&mut self, notice: &str) {
+        let (width, height) = (self.width, self.height());
+        let letters = Letters::for_height(2 * height);
+        let lines = letters.wrap(notice, width);
+        let top = (height / 2).saturating_sub(lines.len() * letters.line() / 2);
+        self.write(&lines, letters, top, true);
+    }
+
     /// Darkens the rows from `top` that `lines` take, and writes them there in white from the left edge or, if
     /// `centred`, in the middle. What does not fit is cut.
     pub(super) fn write(&mut self, lines: &[String], letters: Letters, top: usize, centred: bool) {
