@@ -106,7 +106,7 @@ fn main() {
 }
 
 fn copy(picture: &SourceFrame) -> SourceFrame {
-    SourceFrame { format: picture.format, data: picture.data.clone(), capture: picture.capture }
+    SourceFrame { format: picture.format, data: picture.data.clone(), capture: picture.capture, info: None }
 }
 
 /// Returns the picture with its rows in the other order.

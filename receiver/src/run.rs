@@ -24,7 +24,8 @@ pub(crate) fn no_peer() -> String {
 /// asked for or a sink records, also until the sender has finished. Call it on the main thread. Returns the last
 /// statistics.
 pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
-    let options = options(&config.shared, Protocol::Call, LiveRate::new(Bitrate::from_bps(0)), 0)?;
+    has_peer(&config.shared)?;
+    let options = LinkOptions::of(&config.shared, Protocol::Call, LiveRate::new(Bitrate::from_bps(0)), 0)?;
     let waker = Waker::default();
     let latency_limit = LatencyLimit::new(config.latency_max);
     let _control = control::serve("receiver", &config.shared, vec![latency_limit.setting()]);
@@ -33,18 +34,13 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u6
     run_over(network, config, sinks, frames, move |mut link| net::link::run(options, &waker, &mut link))
 }
 
-/// Returns the options of the loop; `rate` and `frame_bytes` are those of what is sent.
-pub(crate) fn options(
-    shared: &SharedConfig,
-    protocol: Protocol,
-    rate: LiveRate,
-    frame_bytes: usize,
-) -> Result<LinkOptions, Failure> {
+/// Fails if there is nobody who may send, or nobody to dial.
+pub(crate) fn has_peer(shared: &SharedConfig) -> Result<(), Failure> {
     if shared.peers.is_empty() {
         return Err(Failure::usage(no_peer()));
     }
     if shared.mode == LinkMode::DialNobody {
         return Err(Failure::usage(NOBODY));
     }
-    LinkOptions::of(shared, protocol, rate, frame_bytes)
+    Ok(())
 }

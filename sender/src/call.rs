@@ -14,8 +14,8 @@ use shell::settings::{LatencyLimit, OwnSide};
 use showing::Resolved;
 use showing::{Network as Loop, run_over};
 
-use sending::Sending;
 use sending::source::SourceSpec;
+use sending::{Sending, Start};
 
 /// Sends and receives until both directions have ended, a window is closed or a signal comes. Call it on the main
 /// thread, on which a window must live.
@@ -30,7 +30,7 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let waker = Waker::default();
     let own = OwnSide::new(config.rate, config.rate_most, config.effects);
-    let sending = Sending::start(config, spec, frames_max, &waker, &own, true)?;
+    let sending = Sending::from_spec(config, spec, Start { frames_max, ..Start::new(config, &waker, &own) })?;
     let latency_limit = LatencyLimit::new(receiving.config.latency_max);
     let mut settings = own.settings();
     settings.push(latency_limit.setting());

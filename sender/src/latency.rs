@@ -19,8 +19,8 @@ use showing::Resolved;
 use showing::present::Seen;
 use showing::{Network, run_over};
 
-use sending::Sending;
 use sending::source::SourceSpec;
+use sending::{Sending, Start};
 
 /// Time from the first picture that came back to those that count: by then the rate has been found.
 const WARM_UP: Duration = Duration::from_secs(2);
@@ -36,7 +36,7 @@ const AWAITED_MAX: Duration = Duration::from_secs(30);
 pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved) -> Result<(), Failure> {
     let waker = Waker::default();
     let own = OwnSide::new(config.rate, config.rate_most, config.effects);
-    let sending = Sending::start(config, spec, None, &waker, &own, true)?;
+    let sending = Sending::from_spec(config, spec, Start::new(config, &waker, &own))?;
     let options = sending.options(config, Protocol::Bounce)?;
     let hang_up = HangUp::new(waker.clone());
     let trips: Arc<Mutex<Trips>> = Arc::default();

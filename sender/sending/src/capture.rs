@@ -5,12 +5,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use common::config::SenderConfig;
 use net::failure::Failure;
 use shell::slot::Slot;
 
 use crate::gate::Gate;
-use crate::source::{self, FrameSource, SourceFrame, SourceInfo, SourceSpec};
+use crate::source::{FrameSource, SourceFrame, SourceInfo};
 
 /// Time for which a camera goes on without a receiver: it takes a part of a second to start, and a receiver that lost
 /// the connection comes back sooner.
@@ -22,10 +21,6 @@ const PICTURES: usize = 3;
 
 /// Parts of the capture thread.
 pub(crate) struct Capture {
-    pub(crate) spec: SourceSpec,
-    pub(crate) config: SenderConfig,
-    /// True if a camera that is not there is waited for.
-    pub(crate) awaits: bool,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pictures: Slot<SourceFrame>,
     /// Memory of pictures that are not needed any more.
@@ -33,17 +28,24 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Opens the source, reports what it is like (or why not) on `opened`, and runs to its end. The slot is closed
+    /// Opens the source on this thread, reports what it is like (or why not) on `opened`, and runs to its end. The slot is closed
     /// in every case.
-    pub(crate) fn run(self, opened: &Sender<Result<SourceInfo, Failure>>) -> Result<(), Failure> {
-        let result = self.pump(opened);
+    pub(crate) fn run(
+        self,
+        open: impl FnOnce() -> Result<Box<dyn FrameSource>, Failure>,
+        opened: &Sender<Result<SourceInfo, Failure>>,
+    ) -> Result<(), Failure> {
+        let result = self.pump(open(), opened);
         self.pictures.close();
         result
     }
 
-    fn pump(&self, opened: &Sender<Result<SourceInfo, Failure>>) -> Result<(), Failure> {
-        let open = if self.awaits { source::open_or_await } else { source::open };
-        let mut source = match open(&self.spec, &self.config) {
+    fn pump(
+        &self,
+        source: Result<Box<dyn FrameSource>, Failure>,
+        opened: &Sender<Result<SourceInfo, Failure>>,
+    ) -> Result<(), Failure> {
+        let mut source = match source {
             Ok(source) => source,
             Err(failure) => {
                 // The main thread ends with it.
@@ -142,7 +144,7 @@ mod tests {
             let _ = self.rooms.send(data.capacity() > 0);
             data.resize(4, 0);
             self.now = self.now + Duration::from_millis(100);
-            Ok(Some(SourceFrame { format: PixelFormat::Grey8, data: data.into(), capture: self.now }))
+            Ok(Some(SourceFrame { format: PixelFormat::Grey8, data: data.into(), capture: self.now, info: None }))
         }
 
         fn rest(&mut self) {
@@ -159,10 +161,8 @@ mod tests {
     /// Returns the capture thread of a camera, and the other end of its channel of memory.
     fn capture(gate: &Arc<Gate>, pictures: &Slot<SourceFrame>) -> (Capture, Sender<Vec<u8>>) {
         let (give_back, used) = channel();
-        let spec = SourceSpec::parse("pattern").unwrap();
-        let config = common::config::resolve_sender(&common::config::parse_sender("").unwrap()).unwrap();
         let (gate, pictures) = (Arc::clone(gate), pictures.clone());
-        (Capture { spec, config, awaits: false, gate, pictures, used }, give_back)
+        (Capture { gate, pictures, used }, give_back)
     }
 
     #[test]

@@ -53,9 +53,9 @@ impl LiveEffects {
         let apply = |picture| filter.apply(&effects, picture, &mut out);
         let applied = PictureRef::new(picture.format, self.size, &picture.data).and_then(apply);
         applied.map_err(|error| codec_failure(&EncodeError::from(error)))?;
-        let (format, capture) = (out.format(), picture.capture);
+        let (format, capture, info) = (out.format(), picture.capture, picture.info);
         picture.data.give_back(used);
-        let picture = SourceFrame { format, data: out.into_data().into(), capture };
+        let picture = SourceFrame { format, data: out.into_data().into(), capture, info };
         Ok((picture, Some(clock::now().since(began))))
     }
 
@@ -83,8 +83,12 @@ mod tests {
         let mut effects = LiveEffects::new(own.clone(), size, Chroma::C420);
         let (used, unused) = channel();
         let data: Vec<u8> = [0, 120, 200, 130].repeat(12);
-        let picture =
-            SourceFrame { format: PixelFormat::Yuyv, data: data.clone().into(), capture: Timestamp::from_us(7) };
+        let picture = SourceFrame {
+            format: PixelFormat::Yuyv,
+            data: data.clone().into(),
+            capture: Timestamp::from_us(7),
+            info: None,
+        };
         assert_eq!(effects.apply(picture.clone(), &used).unwrap(), (picture.clone(), None));
         assert!(unused.try_recv().is_err());
 
@@ -100,7 +104,12 @@ mod tests {
 
         own.switch_effects();
         assert_eq!(effects.apply(picture.clone(), &used).unwrap(), (picture, None));
-        let short = SourceFrame { format: PixelFormat::I420, data: vec![0; 7].into(), capture: Timestamp::default() };
+        let short = SourceFrame {
+            format: PixelFormat::I420,
+            data: vec![0; 7].into(),
+            capture: Timestamp::default(),
+            info: None,
+        };
         own.switch_effects();
         assert!(effects.apply(short, &used).is_err());
     }

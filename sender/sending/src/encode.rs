@@ -215,7 +215,9 @@ impl Encode {
                 picture.data.give_back(&self.used);
                 continue;
             }
-            self.follow_size()?;
+            if self.follow(picture.info) {
+                thinning = Thinning::new(self.info.frame_rate.interval());
+            }
             self.withdraw();
             let began = clock::now();
             let capture = picture.capture;
@@ -303,21 +305,27 @@ impl Encode {
         }
     }
 
-    /// Changes the size of what is coded if another one is asked for, with an encoder and effects that know nothing of the pictures
-    /// before.
-    fn follow_size(&mut self) -> Result<(), Failure> {
-        let size = self.own.size().unwrap_or(self.info.size);
-        if size == self.params.size {
-            return Ok(());
+    /// Changes what is coded if another size is asked for, or if the source is another than before, with an encoder and effects
+    /// that know nothing of the pictures before. Returns true if it has.
+    fn follow(&mut self, source: Option<SourceInfo>) -> bool {
+        if let Some(info) = source.filter(|info| *info != self.info) {
+            self.info = info;
+            self.own.set_source_size(info.size);
+        }
+        let SourceInfo { size: whole, frame_rate, colour, raster, .. } = self.info;
+        let size = self.own.size().unwrap_or(whole);
+        let params = StreamParams { size, frame_rate, colour, raster, ..self.params };
+        if params == self.params {
+            return false;
         }
         self.pulse.excuse(clock::now() + Patience::OPEN.longest());
-        let params = StreamParams { size, codec: self.codec, ..self.params };
+        let params = StreamParams { codec: self.codec, ..params };
         let Coding { coder, backend, params } = match (self.reopen)(params, self.last) {
             Ok(coding) => coding,
             Err(failure) => {
                 tracing::warn!("pictures stay {}: {failure}", self.params.size);
                 self.own.set_size(Some(self.params.size));
-                return Ok(());
+                return false;
             }
         };
         tracing::info!("pictures of {size} from now on");
@@ -327,7 +335,7 @@ impl Encode {
         self.known = PixelFormat::I420;
         self.effects = LiveEffects::new(self.own.clone(), size, params.chroma);
         self.shrinking = (size != self.info.size).then(|| Shrinking::new(self.info.size, size, params.chroma));
-        Ok(())
+        true
     }
 
     /// Returns the patience with a picture of this format.
@@ -565,6 +573,7 @@ mod tests {
                 format: PixelFormat::I420,
                 data: data.into(),
                 capture: clock::now(),
+                info: None,
             });
         }
         encode.pictures.close();
@@ -613,7 +622,8 @@ mod tests {
         let code = |encode: &mut Encode, number| {
             let mut data = Vec::new();
             pattern.draw(number, 0, &mut data);
-            let picture = SourceFrame { format: PixelFormat::I420, data: data.into(), capture: clock::now() };
+            let picture =
+                SourceFrame { format: PixelFormat::I420, data: data.into(), capture: clock::now(), info: None };
             let coded = encode.code(picture).unwrap();
             coded.map(|coded| (coded.id, coded.frame.reference))
         };

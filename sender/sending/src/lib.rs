@@ -18,4 +18,4 @@ mod stall;
 mod thin;
 
 pub use link::SenderLink;
-pub use sending::{Sending, Threads, no_peer};
+pub use sending::{Given, Sending, Start, Threads, no_peer};

@@ -24,6 +24,7 @@ use crate::encode::Encoded;
 use crate::gate::Gate;
 use crate::predict::Told;
 use crate::recorder::Recorder;
+use crate::sending::Given;
 use crate::source::{SourceFrame, SourceInfo};
 
 /// Ticks of the link from one line of statistics to the next.
@@ -44,6 +45,7 @@ pub(crate) struct Parts {
     pub(crate) one_stream: bool,
     /// Those who may ask for another rate.
     pub(crate) own: OwnSide,
+    pub(crate) given: Option<Given>,
     pub(crate) recording: Option<Recorder>,
 }
 
@@ -150,6 +152,9 @@ impl SenderLink {
         self.parts.backend = encoded.backend;
         if let Some(recording) = &mut self.parts.recording {
             recording.on_frame(&encoded.frame.frame, encoded.times.capture, now);
+        }
+        if let Some(given) = &mut self.parts.given {
+            given(encoded.times.capture);
         }
         match encoded.id {
             Some(id) => session.on_predicted_frame(id, encoded.frame, encoded.times, now),
@@ -370,7 +375,7 @@ impl Link for SenderLink {
 
     fn silence_max(&self) -> Duration {
         if self.parts.session.is_streaming() {
-            streaming_silence(self.parts.info.frame_rate.interval())
+            streaming_silence(self.parts.session.params().frame_rate.interval())
         } else {
             IDLE_SILENCE
         }

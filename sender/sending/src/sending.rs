@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use common::config::{LinkMode, Prediction, SenderConfig};
 use common::prediction::states_of;
 use common::session::SenderSession;
-use common::units::FrameId;
+use common::units::{FrameId, Timestamp};
 use kernels::{BackendInfo, EncodeError, OpenError, PictureRef, Target, open_encoder};
 use net::failure::Failure;
 use net::identity::Identity;
@@ -33,7 +33,7 @@ use crate::link::{Parts, SenderLink};
 use crate::predict::{Predicting, is_plausible};
 use crate::recorder::Recorder;
 use crate::source::pattern::Pattern;
-use crate::source::{SourceFrame, SourceSpec};
+use crate::source::{self, FrameSource, SourceFrame, SourceSpec};
 
 /// Returns the sentence of a sender without a peer.
 pub fn no_peer() -> String {
@@ -58,6 +58,35 @@ pub struct Sending {
     frame_bytes: usize,
 }
 
+/// What a sender is asked for, besides its configuration and its source.
+pub struct Start<'a> {
+    /// Frames after which the stream ends.
+    pub frames_max: Option<u64>,
+    /// True if the source ends by itself.
+    pub is_finite: bool,
+    /// Wakes the loop that turns the link.
+    pub waker: &'a Waker,
+    /// What is shown and asked for of what is sent.
+    pub own: &'a OwnSide,
+    /// The rate that the link follows, for the loop's congestion window.
+    pub rate: LiveRate,
+    /// True if this machine receives as well.
+    pub receives: bool,
+    /// Told the capture time of each frame that the network takes.
+    pub given: Option<Given>,
+}
+
+impl<'a> Start<'a> {
+    /// Returns what a call asks for: frames without end.
+    pub fn new(config: &SenderConfig, waker: &'a Waker, own: &'a OwnSide) -> Self {
+        let rate = LiveRate::new(config.rate);
+        Self { frames_max: None, is_finite: false, waker, own, rate, receives: true, given: None }
+    }
+}
+
+/// See [`Start::given`].
+pub type Given = Box<dyn FnMut(Timestamp) + Send>;
+
 /// The threads of a sender, and what tells them to end.
 pub struct Threads {
     gate: Arc<Gate>,
@@ -68,16 +97,22 @@ pub struct Threads {
 }
 
 impl Sending {
-    /// Opens the source and the encoder; they wait until the link has a receiver. `own`: what is shown and asked for
-    /// of it; `receives`: whether this machine receives as well.
+    /// Opens the source that `spec` names, and goes on as [`Self::start`] does. A camera that is not there is waited for, unless
+    /// a number of frames is asked for.
+    pub fn from_spec(config: &SenderConfig, spec: &SourceSpec, start: Start<'_>) -> Result<Self, Failure> {
+        // Who asks for a number of pictures wants them now.
+        let open = if start.frames_max.is_none() { source::open_or_await } else { source::open };
+        let (asked, from) = (spec.clone(), config.clone());
+        Self::start(config, move || open(&asked, &from), Start { is_finite: spec.is_finite(), ..start })
+    }
+
+    /// Opens the source, on its own thread, and the encoder; they wait until the link has a receiver.
     pub fn start(
         config: &SenderConfig,
-        spec: &SourceSpec,
-        frames_max: Option<u64>,
-        waker: &Waker,
-        own: &OwnSide,
-        receives: bool,
+        open: impl FnOnce() -> Result<Box<dyn FrameSource>, Failure> + Send + 'static,
+        start: Start<'_>,
     ) -> Result<Self, Failure> {
+        let Start { frames_max, is_finite, waker, own, rate, receives, given } = start;
         let shared = &config.shared;
         if shared.peers.is_empty() {
             return Err(Failure::usage(no_peer()));
@@ -92,17 +127,9 @@ impl Sending {
         let gate = Arc::new(Gate::new(0));
         let (pictures, coded) = (Slot::new(), Slot::new());
         let (give_back, used) = mpsc::channel();
-        let capture = Capture {
-            spec: spec.clone(),
-            config: config.clone(),
-            // Who asks for a number of pictures wants them now.
-            awaits: frames_max.is_none(),
-            gate: Arc::clone(&gate),
-            pictures: pictures.clone(),
-            used,
-        };
+        let capture = Capture { gate: Arc::clone(&gate), pictures: pictures.clone(), used };
         let (opened, info) = mpsc::channel();
-        let capture = spawn("capture", move || capture.run(&opened))?;
+        let capture = spawn("capture", move || capture.run(open, &opened))?;
         let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
 
         let predicts = config.prediction == Prediction::On;
@@ -155,7 +182,7 @@ impl Sending {
             }),
         };
         let encode = spawn("encode", move || encode.run())?;
-        let rate = LiveRate::new(session.rate_target());
+        rate.set(session.rate_target());
         let link = SenderLink::new(Parts {
             session,
             gate: Arc::clone(&gate),
@@ -166,8 +193,9 @@ impl Sending {
             backend,
             stats,
             dials: shared.mode.dials(),
-            one_stream: frames_max.is_some() || spec.is_finite(),
+            one_stream: frames_max.is_some() || is_finite,
             own: own.clone(),
+            given,
             recording: recording.map(|recording| Recorder::new(recording, params)),
         });
         // Room for what the rate may be raised to.

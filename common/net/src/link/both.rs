@@ -56,6 +56,10 @@ pub trait Onlooker {
     fn on_control(&mut self, message: ControlMessage) -> Option<ControlMessage> {
         Some(message)
     }
+    /// Returns a message of its own to send, and as which end.
+    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
+        None
+    }
     /// Returns what the call shall do now.
     fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
         let _ = now;
@@ -185,7 +189,8 @@ impl<S: Link, R: Link, O: Onlooker> Link for BothWays<S, R, O> {
 
     fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
         // Also of a half that has ended: its goodbye may still be queued.
-        self.sending.link.poll_control().or_else(|| self.receiving.link.poll_control())
+        let of_links = self.sending.link.poll_control().or_else(|| self.receiving.link.poll_control());
+        of_links.or_else(|| self.onlooker.poll_control())
     }
 
     fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {

@@ -30,9 +30,9 @@ impl Shrinking {
         let large = PictureRef::new(picture.format, self.from, &picture.data);
         let made = large.and_then(|large| self.shrinker.apply(large, &mut out));
         made.map_err(|error| super::failure(&EncodeError::from(error)))?;
-        let capture = picture.capture;
+        let (capture, info) = (picture.capture, picture.info);
         picture.data.give_back(used);
-        Ok(SourceFrame { format, data: out.into_data().into(), capture })
+        Ok(SourceFrame { format, data: out.into_data().into(), capture, info })
     }
 
     /// Returns where the memory of smaller pictures belongs.
@@ -54,8 +54,12 @@ mod tests {
         let mut shrinking = Shrinking::new(size(8, 4), size(4, 2), Chroma::C420);
         let (used, unused) = channel();
         let data = [50, 100, 50, 200].repeat(16);
-        let picture =
-            SourceFrame { format: PixelFormat::Yuyv, data: data.clone().into(), capture: Timestamp::from_us(7) };
+        let picture = SourceFrame {
+            format: PixelFormat::Yuyv,
+            data: data.clone().into(),
+            capture: Timestamp::from_us(7),
+            info: None,
+        };
         let small = shrinking.apply(picture.clone(), &used).unwrap();
         assert_eq!((small.format, small.capture), (PixelFormat::I420, picture.capture));
         assert_eq!(*small.data, [[50; 8].as_slice(), &[100; 2], &[200; 2]].concat());
@@ -63,7 +67,12 @@ mod tests {
         let place = small.data.as_ptr();
         small.data.give_back(shrinking.back());
         assert_eq!(shrinking.apply(picture, &used).unwrap().data.as_ptr(), place, "the memory of before");
-        let short = SourceFrame { format: PixelFormat::I420, data: vec![0; 7].into(), capture: Timestamp::default() };
+        let short = SourceFrame {
+            format: PixelFormat::I420,
+            data: vec![0; 7].into(),
+            capture: Timestamp::default(),
+            info: None,
+        };
         assert!(shrinking.apply(short, &used).is_err());
     }
 }

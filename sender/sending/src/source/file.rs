@@ -94,7 +94,7 @@ impl<F: Film> FrameSource for Played<F> {
             self.film.begin_again()?;
             format = self.film.next(&mut data)?;
         }
-        Ok(format.map(|format| SourceFrame { format, data: data.into(), capture: self.player.wait() }))
+        Ok(format.map(|format| SourceFrame { format, data: data.into(), capture: self.player.wait(), info: None }))
     }
 
     fn skipped(&self) -> u64 {

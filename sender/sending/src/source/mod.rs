@@ -38,6 +38,8 @@ pub struct SourceFrame {
     pub data: Samples,
     /// Time at which it was taken.
     pub capture: Timestamp,
+    /// Properties of a source that may change; none: those that it had when it was opened.
+    pub info: Option<SourceInfo>,
 }
 
 /// A source's properties before its first picture.

@@ -105,7 +105,7 @@ impl FrameSource for Pattern {
         let capture = self.ticks.wait();
         self.draw(self.number, (capture.as_us() / 1000) as u32, &mut data);
         self.number = self.number.wrapping_add(1);
-        Ok(Some(SourceFrame { format: PixelFormat::I420, data: data.into(), capture }))
+        Ok(Some(SourceFrame { format: PixelFormat::I420, data: data.into(), capture, info: None }))
     }
 }
 

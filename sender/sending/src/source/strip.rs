@@ -123,7 +123,7 @@ impl FrameSource for Strip {
     fn next(&mut self, mut data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
         let capture = self.ticks.wait();
         self.draw(clock::unix_ms(), &mut data);
-        Ok(Some(SourceFrame { format: PixelFormat::I420, data: data.into(), capture }))
+        Ok(Some(SourceFrame { format: PixelFormat::I420, data: data.into(), capture, info: None }))
     }
 }
 

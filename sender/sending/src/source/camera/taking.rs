@@ -202,7 +202,7 @@ impl OpenCamera {
             stream.put_back(&filled).map_err(|error| CameraError::of("take its memory back", error))?;
         }
         Ok(match made {
-            Ok((format, data, size)) => Taken::Picture(SourceFrame { format, data, capture }, size),
+            Ok((format, data, size)) => Taken::Picture(SourceFrame { format, data, capture, info: None }, size),
             Err((reason, text)) => Taken::Unusable(reason, text),
         })
     }
