@@ -58,7 +58,7 @@ pub struct Sending {
     frame_bytes: usize,
 }
 
-/// What a sender is asked for, besides its configuration and its source.
+/// Wishes of a caller that starts a sending half, besides its configuration and its source.
 pub struct Start<'a> {
     /// Frames after which the stream ends.
     pub frames_max: Option<u64>,
@@ -66,7 +66,7 @@ pub struct Start<'a> {
     pub is_finite: bool,
     /// Wakes the loop that turns the link.
     pub waker: &'a Waker,
-    /// What is shown and asked for of what is sent.
+    /// The side of the window: small pictures of what is sent, and wishes for it.
     pub own: &'a OwnSide,
     /// The rate that the link follows, for the loop's congestion window.
     pub rate: LiveRate,
