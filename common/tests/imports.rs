@@ -92,6 +92,7 @@ fn no_files_import_each_other_in_a_circle() {
         "common/net",
         "common/shell",
         "kernels",
+        "kernels/device",
         "kernels/wavelet",
         "receiver",
         "receiver/showing",

@@ -63,8 +63,8 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
     ];
     let quinn = [&["common/net/src/quic/", "common/net/src/quic.rs"], &hostile[..]].concat();
     let homes = [
-        ("ocl", vec!["kernels/src/opencl/"]),
-        ("ocl_core", vec!["kernels/src/opencl/"]),
+        ("ocl", vec!["kernels/device/src/"]),
+        ("ocl_core", vec!["kernels/device/src/"]),
         ("turbojpeg", vec!["sender/sending/src/source/jpeg/planes.rs"]),
         ("v4l", vec!["sender/sending/src/source/camera/device.rs", "receiver/showing/src/sink/video_output.rs"]),
         ("minifb", vec!["receiver/showing/src/sink/window/with_minifb.rs"]),
@@ -318,6 +318,8 @@ const PACKAGES: [&str; 13] = [
     "common/picture",
     "common/shell",
     "common",
+    "kernels/device",
+    "kernels/lab",
     "kernels/wavelet",
     "kernels",
     "receiver/showing",

@@ -4,6 +4,7 @@
 //! the middle of any of them is a [`DeviceError`], so no caller takes a bad picture for a broken device or the other
 //! way round.
 
+pub use device::{DeviceError, NotFound};
 use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use picture::pyramid::TooManyLevels;
 
@@ -18,29 +19,6 @@ pub trait CodecError: std::error::Error {
     fn is_of_device(&self) -> bool;
 }
 
-/// Errors after which a device cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "the messages name the fields")]
-pub enum DeviceError {
-    /// The device's memory does not hold the buffers.
-    #[error(
-        "a picture of this size needs at least {needed_bytes} bytes of device memory {extent}, the device gives \
-         {there_bytes}"
-    )]
-    OutOfMemory {
-        /// `altogether` or `in one piece`.
-        extent: &'static str,
-        /// Size of the buffers up to the first that does not fit, or of one.
-        needed_bytes: u64,
-        /// Bytes that the device offers.
-        there_bytes: u64,
-    },
-    /// An OpenCL call failed.
-    #[error("the OpenCL device failed in {call}: {reason}")]
-    Failed { call: &'static str, reason: String },
-}
-
 /// Errors of opening an encoder, a decoder or a transform.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -52,14 +30,9 @@ pub enum OpenError {
     /// A build without the feature `opencl`.
     #[error("this program was built without OpenCL: build it with the feature `opencl`, or use the backend `cpu`")]
     BuiltWithoutOpenCl,
-    /// No OpenCL driver on this machine.
-    #[error(
-        "no OpenCL platform found: install a driver for your graphics card, or PoCL (pocl-opencl-icd), or use the backend `cpu`"
-    )]
-    NoOpenClPlatform,
-    /// No OpenCL device has that name.
-    #[error("no OpenCL device is called `{name}`: there is {available}")]
-    NoSuchDevice { name: String, available: String },
+    /// There is no such device.
+    #[error(transparent)]
+    NotFound(NotFound),
     /// This machine's memory does not hold the planes and squares.
     #[error("a transform of this size needs {needed_bytes} bytes of memory, this machine has {there_bytes} left")]
     OutOfMemory { needed_bytes: u64, there_bytes: u64 },
@@ -262,14 +235,19 @@ impl CodecError for DeviceError {
     }
 }
 
+impl From<NotFound> for OpenError {
+    fn from(error: NotFound) -> Self {
+        match error {
+            NotFound::Device(error) => Self::Device(error),
+            other => Self::NotFound(other),
+        }
+    }
+}
+
 impl CodecError for OpenError {
     fn is_of_device(&self) -> bool {
         match self {
-            Self::Device(_)
-            | Self::BuiltWithoutOpenCl
-            | Self::NoOpenClPlatform
-            | Self::NoSuchDevice { .. }
-            | Self::OutOfMemory { .. } => true,
+            Self::Device(_) | Self::BuiltWithoutOpenCl | Self::NotFound(_) | Self::OutOfMemory { .. } => true,
             Self::DeviceNotApplicable { .. }
             | Self::NotOnThisBackend { .. }
             | Self::WrongProfile { .. }

@@ -62,14 +62,15 @@ pub mod tune;
 pub mod wavelet;
 
 pub use ::picture;
+pub use device::on_hang;
+
 pub use backend::{BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DeviceInfo, DeviceKind, WITHOUT_OPENCL};
 pub use codec::{DecodeTimes, Decoder, EncodeTimes, Encoder, Target};
 pub use cpu::{Coefficients, Converter, EffectsFilter, Original, Scaler, Shrinker};
 pub use error::{
-    CodecError, DecodeError, DeviceError, EncodeError, OpenError, PictureError, TransformError, ValuesError,
+    CodecError, DecodeError, DeviceError, EncodeError, NotFound, OpenError, PictureError, TransformError, ValuesError,
 };
 pub use fallback::{decoder_instead, encoder_instead};
 pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of};
-pub use opencl::on_hang;
 pub use pixels::{Picture, PictureRef};
 pub use transform::{Transform, TransformParams, Values};

@@ -31,6 +31,3 @@ absent! {
     open_pcwt_encoder(&StreamParams, Option<&str>, String, Option<Joining>) -> Box<dyn PcwtEncoder>;
     open_pcwt_decoder(&StreamParams, Option<&str>, String) -> Box<dyn PcwtDecoder>;
 }
-
-/// Does nothing: without OpenCL no driver hangs, and `_hook` is never called.
-pub fn on_hang(_hook: impl Fn(&str) + Send + Sync + 'static) {}

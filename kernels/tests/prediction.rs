@@ -212,7 +212,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(open(params, 3, BackendChoice::Cpu), OpenError::ReferenceAge { asked: 3, states: 2 });
     assert_eq!(open(params, 0, BackendChoice::Cpu), OpenError::ReferenceAge { asked: 0, states: 2 });
     let nowhere = open_predicted_encoder(&params, settings(1), BackendChoice::Opencl, Some("no such device")).err();
-    assert!(matches!(nowhere, Some(OpenError::NoSuchDevice { .. } | OpenError::BuiltWithoutOpenCl)), "{nowhere:?}");
+    assert!(matches!(nowhere, Some(OpenError::NotFound(_) | OpenError::BuiltWithoutOpenCl)), "{nowhere:?}");
     let quad = StreamParams { codec: CodecParams::default(), ..params };
     assert!(matches!(open(quad, 1, BackendChoice::Cpu), OpenError::WrongProfile { .. }));
     assert!(matches!(open_encoder(&params, BackendChoice::Cpu, None).err(), Some(OpenError::WrongProfile { .. })));

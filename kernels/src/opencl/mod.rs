@@ -1,26 +1,30 @@
-//! The OpenCL back end: the only module that names the `ocl` crate.
+//! The OpenCL back end: kernels of `cl/` on the devices of the crate [`device`].
 //!
 //! Each colour channel has its own in-order command queue, pinned staging memory and device memory. Nothing waits
 //! but for final results, so that the transfers of one channel overlap the kernels of another; where channels share
 //! an upload (packed pixel formats), an event chains them. The kernels are in `cl/`; they equal the reference to the
 //! bit on any device whose `fma` is correctly rounded, which OpenCL demands.
 
-pub(crate) mod device;
+#[cfg(test)]
+#[cfg(debug_assertions)]
+mod fault_tests;
+mod found;
 pub(crate) mod lab;
 pub(crate) mod lossless;
+#[cfg(test)]
+#[cfg(debug_assertions)]
+mod memory_tests;
 pub(crate) mod motion;
 pub(crate) mod pcwt;
 pub(crate) mod quad;
 pub(crate) mod transform;
 
+pub use device::timeline::{DeviceStage, Interval, Timeline};
 use picture::params::{StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
-pub use self::device::devices;
-pub(crate) use self::device::found::settings_in_use;
-pub use self::device::hang::on_hang;
-use self::device::memory::open_on;
-pub use self::device::timeline::{DeviceStage, Interval, Timeline};
+pub use self::found::devices;
+pub(crate) use self::found::{backend, find, open_on, settings_in_use};
 pub use self::lab::flow::{Flow, PipelineParams};
 use self::lab::measure::OpenClMeasure;
 pub use self::lab::pipeline::{Collected, OpenClPipeline, PipelineError};
@@ -36,7 +40,6 @@ use self::pcwt::encoder::OpenClPcwtEncoder;
 use self::quad::decoder::OpenClDecoder;
 pub use self::quad::encoder::OpenClEncoder;
 use self::transform::planes::OpenClPlanes;
-pub(crate) use self::transform::programs::transform_texts;
 use self::transform::whole::{OpenClTransform, as_stream};
 use crate::measure::{Measure, Scene};
 use crate::motion::predictor::{AloneEncoder, DeviceDecoder};

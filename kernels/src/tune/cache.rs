@@ -5,12 +5,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use device::in_use::NotUsed;
+use device::settings::Tuning;
 use serde::{Deserialize, Serialize};
 
-use super::in_use::NotUsed;
-use super::settings::Tuning;
 use crate::DeviceInfo;
-use crate::opencl::transform_texts;
+use crate::opencl::transform::programs::transform_texts;
 
 /// Bytes of a file at most; more than any file of ours has.
 const MAX_FILE_BYTES: u64 = 1 << 16;

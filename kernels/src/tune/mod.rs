@@ -3,15 +3,14 @@
 
 #[cfg(feature = "opencl")]
 pub mod cache;
-pub(crate) mod in_use;
 #[cfg(feature = "opencl")]
 mod search;
-pub(crate) mod settings;
 #[cfg(feature = "opencl")]
 mod tuner;
 
-pub use self::in_use::{NotUsed, Origin, SettingsInUse, use_tuned_settings};
-pub use self::settings::{SETTINGS, Setting, Tuning};
+pub use device::in_use::{NotUsed, Origin, SettingsInUse, use_tuned_settings};
+pub use device::settings::{SETTINGS, Setting, Tuning};
+
 #[cfg(feature = "opencl")]
 pub use self::tuner::{BUDGET, Progress, Report, SIZES, SizeTimes, tune};
 #[cfg(feature = "opencl")]

@@ -1,6 +1,7 @@
 //! Coordinate descent over the settings: one after another takes its best value, twice round.
 
-use super::settings::{SETTINGS, Tuning};
+use device::settings::{SETTINGS, Tuning};
+
 use crate::{DeviceKind, OpenError};
 
 /// A candidate must take at most this share of the best one's time: less is noise.
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_failure_that_is_not_the_candidates_ends_the_search() {
-        let result = search(DeviceKind::Gpu, &gpu(), |_, _, _| Err(OpenError::NoOpenClPlatform));
-        assert_eq!(result, Err(OpenError::NoOpenClPlatform));
+        let result = search(DeviceKind::Gpu, &gpu(), |_, _, _| Err(OpenError::NotFound(crate::NotFound::Platform)));
+        assert_eq!(result, Err(OpenError::NotFound(crate::NotFound::Platform)));
     }
 }

@@ -6,11 +6,11 @@
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
+use device::settings::Tuning;
 use picture::frame::{Chroma, FrameSize};
 use picture::params::StreamParams;
 
 use super::search::{self, Verdict};
-use super::settings::Tuning;
 use crate::opencl::{PassTimes, Trial, TrialDevice};
 use crate::{DeviceInfo, OpenError};
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use device::queue::{Pinned, Queue};
+use device::timeline::{DeviceStage, Recorder, Timeline};
+use device::{Device, Result};
+
 use super::flow::{Flow, PipelineParams};
 use super::quantised::QuantisedSquare;
 use crate::OpenError;
-use crate::opencl::device::queue::{Pinned, Queue};
-use crate::opencl::device::timeline::{DeviceStage, Recorder, Timeline};
-use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{PicturePlace, Uploads};
 

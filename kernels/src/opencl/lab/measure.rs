@@ -4,16 +4,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ocl::core::OclPrm;
+use device::OclPrm;
+use device::memory::open_within;
+use device::queue::{Event, Pinned, Queue, Timing, span};
+use device::{Device, Result};
 use picture::pyramid::Pyramid;
 
 use crate::measure::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
-use crate::opencl::device::memory::open_within;
-use crate::opencl::device::queue::{Event, Pinned, Queue, Timing, span};
-use crate::opencl::device::{self, Device, Result, backend};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::address::Tabled;
 use crate::opencl::transform::choice::Schemes;
+use crate::opencl::{backend, find};
 use crate::reference::sample::Sample;
 use crate::transform::TransformParams;
 use crate::{BackendInfo, OpenError, TransformError};
@@ -46,7 +47,7 @@ impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
         reason: &str,
         scene: &Scene,
     ) -> Result<Self, OpenError> {
-        let device = device::find(device)?;
+        let device = find(device)?;
         let mut channels = open_within(&device, |device| Self::channels(device, params))?;
         for (index, MeasuredChannel { transform, scene: taller, width, .. }) in channels.iter_mut().enumerate() {
             fill(taller.values_mut(), *width, transform.samples().1, index, scene);

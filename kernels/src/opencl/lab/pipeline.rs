@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use device::memory::open_within;
+use device::timeline::Timeline;
+use device::{Device, Result};
 use picture::frame::PixelFormat;
 
 use super::flow::PipelineParams;
 use super::lane::Lane;
-use crate::opencl::device::memory::open_within;
-use crate::opencl::device::timeline::Timeline;
-use crate::opencl::device::{self, Device, Result};
+use crate::opencl::find;
 use crate::opencl::transform::upload::PicturePlace;
 use crate::reference::check_picture;
 use crate::{CodecError, DeviceError, OpenError, PictureError, PictureRef};
@@ -53,7 +54,7 @@ impl OpenClPipeline {
     ///
     /// Errors: no such device, or more memory than it has, found before any is allocated.
     pub fn open(params: &PipelineParams, device: Option<&str>) -> Result<Self, OpenError> {
-        Self::on(&device::find(device)?, params)
+        Self::on(&find(device)?, params)
     }
 
     /// Opens the same on this device with its settings.

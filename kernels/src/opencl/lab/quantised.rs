@@ -1,11 +1,11 @@
 //! Quantised coefficients of a channel, on the device.
 
+use device::Result;
+use device::kernel::{Arg, Kernel, kernel};
+use device::queue::{Buffer, Event};
 use picture::coded::StepIndex;
 use picture::params::StreamParams;
 
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, kernel};
-use crate::opencl::device::queue::{Buffer, Event};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::params;
 use crate::reference::quantise::Quantiser;

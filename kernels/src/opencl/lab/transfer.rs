@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use device::Result;
+use device::queue::{Buffer, Pinned, Queue, wait};
+
 use crate::OpenError;
-use crate::opencl::device;
-use crate::opencl::device::Result;
-use crate::opencl::device::queue::{Buffer, Pinned, Queue, wait};
+use crate::opencl::find;
 
 /// A queue with pinned host memory and device memory of one size.
 pub struct OpenClTransfer {
@@ -27,7 +28,7 @@ pub struct TransferTimes {
 impl OpenClTransfer {
     /// Allocates memory for copies of `bytes` on the device whose name contains `device`, or on the best one.
     pub fn open(device: Option<&str>, bytes: usize) -> Result<Self, OpenError> {
-        let queue = Queue::new(&device::find(device)?)?;
+        let queue = Queue::new(&find(device)?)?;
         let (host, memory) = (queue.pinned(bytes)?, queue.buffer(bytes)?);
         Ok(Self { queue, host, memory, bytes })
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use device::queue::{self, Event, Pinned, Queue};
+use device::settings::Tuning;
+use device::{Device, Result};
 use picture::params::StreamParams;
 
-use crate::opencl::device::queue::{self, Event, Pinned, Queue};
-use crate::opencl::device::{self, Device, Result};
 use crate::opencl::transform::channel::ChannelPipeline;
-use crate::tune::Tuning;
+use crate::opencl::transform::programs::has_transform;
 use crate::{DeviceError, DeviceInfo, OpenError};
 
 /// A device to try settings on.
@@ -27,7 +28,7 @@ impl TrialDevice {
 
     /// Returns true if the kernels for these settings have been built, so that trying them takes little time.
     pub(crate) fn is_built(&self, tuning: &Tuning, params: &StreamParams) -> bool {
-        self.0.with_tuning(tuning.clone()).has_transform(params.codec.boundary)
+        has_transform(&self.0.with_tuning(tuning.clone()), params.codec.boundary)
     }
 
     /// Prepares the transform of a stream with these settings; an error if the device does not run them.
@@ -128,7 +129,7 @@ mod tests {
     use picture::frame::{Chroma, FrameSize};
 
     use super::*;
-    use crate::wavelet::Scheme;
+    use device::settings::StreamScheme;
 
     fn results(tuning: &Tuning) -> Result<Vec<Vec<f32>>, OpenError> {
         let params = StreamParams::new(FrameSize::new(301, 167).unwrap(), Chroma::C420);
@@ -143,7 +144,7 @@ mod tests {
             Tuning { groups_per_unit: 64, min_segment: 1, ..Tuning::CPU },
             Tuning { groups_per_unit: 1, min_segment: 4096, strip: 16, ..Tuning::CPU },
             Tuning { groups_per_unit: 2, min_segment: 5, strip: 60, ..Tuning::CPU },
-            Tuning { scheme: Scheme::Separable, ..Tuning::CPU },
+            Tuning { scheme: StreamScheme::Separable, ..Tuning::CPU },
             Tuning { group_size: 32, strip: 28, min_segment: 6, ..Tuning::GPU },
         ] {
             assert!(results(&tuning).unwrap() == expected, "{tuning:?}");

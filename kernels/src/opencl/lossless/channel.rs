@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use device::kernel::Kernel;
+use device::queue::Queue;
+use device::{Device, Result};
 use picture::frame::Channel;
 use picture::params::StreamParams;
 use picture::pyramid::Pyramid;
 
-use crate::opencl::device::kernel::Kernel;
-use crate::opencl::device::queue::Queue;
-use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::ChannelTransform;
 use crate::opencl::transform::choice::Schemes;
 use crate::{OpenError, TransformParams};

@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use device::queue::settled;
+use device::{Device, Result};
 use picture::coded::ReceivedFrame;
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
@@ -11,10 +13,10 @@ use picture::pyramid::BlockLayout;
 use super::channel::IntegerChannel;
 use super::encoder::squares;
 use super::ends::PictureWriter;
-use crate::opencl::device::queue::settled;
-use crate::opencl::device::{Device, Result, backend};
+use crate::opencl::backend;
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::ChannelBlocks;
+use crate::opencl::transform::programs::codec_program;
 use crate::reference::check_decode;
 use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, OpenError, Picture};
 
@@ -40,7 +42,7 @@ impl OpenClLosslessDecoder {
         reason: &str,
     ) -> Result<Self, OpenError> {
         let channels = IntegerChannel::all(device, params, layout.pyramids())?;
-        let program = device.codec_program(true)?;
+        let program = codec_program(device, true)?;
         let decoder = |(channel, square): (&IntegerChannel, _)| {
             let blocks = ChannelBlocks::new(&channel.queue, channel.channel, &layout)?;
             ChannelDecoder::new(square, blocks, 0)

@@ -4,20 +4,22 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use device::kernel::Program;
+use device::queue::{settled, wait};
+use device::timeline::Recorder;
+use device::{Device, Result};
 use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 use super::channel::IntegerChannel;
 use super::ends::PictureReader;
-use crate::opencl::device::kernel::Program;
-use crate::opencl::device::queue::{settled, wait};
-use crate::opencl::device::timeline::Recorder;
-use crate::opencl::device::{Device, Result, backend};
+use crate::opencl::backend;
 use crate::opencl::quad::block_coder::owners;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::channel_coder::{ChannelCoder, CodingPass};
 use crate::opencl::quad::gather::{Gather, SlotPlace};
+use crate::opencl::transform::programs::codec_program;
 use crate::reference::quantise::DeadZone;
 use crate::reference::{check_size, rct};
 use crate::{BackendInfo, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
@@ -44,7 +46,7 @@ impl OpenClLosslessEncoder {
     pub(crate) fn new(device: &Arc<Device>, params: &StreamParams, reason: &str) -> Result<Self, OpenError> {
         let layout = BlockLayout::new(params);
         let channels = IntegerChannel::all(device, params, layout.pyramids())?;
-        let program = device.codec_program(true)?;
+        let program = codec_program(device, true)?;
         let blocks = channels.iter().map(|channel| ChannelBlocks::new(&channel.queue, channel.channel, &layout));
         let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
         let (owners, squares) = (owners(&blocks), squares(&channels, &program));

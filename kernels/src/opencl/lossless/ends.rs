@@ -1,16 +1,16 @@
 //! Both ends of a lossless transform: from the bytes of a picture to planes of integers, and back
 //! (`cl/lossless/rct.cl`).
 
+use device::copy::{copy_in, copy_to_pinned};
+use device::header::Header;
+use device::kernel::{Arg, Kernel, NamedArg, Program, kernel, named};
+use device::queue::{Buffer, Event, Queue};
+use device::staged::Staged;
+use device::{Device, Result};
 use picture::frame::{BitDepth, Chroma};
 use picture::params::StreamParams;
 
 use super::channel::IntegerChannel;
-use crate::opencl::device::copy::{copy_in, copy_to_pinned};
-use crate::opencl::device::header::Header;
-use crate::opencl::device::kernel::{Arg, Kernel, NamedArg, Program, kernel, named};
-use crate::opencl::device::queue::{Buffer, Event, Queue};
-use crate::opencl::device::staged::Staged;
-use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::source::{self, Convert};
 use crate::{Picture, PictureRef};
 

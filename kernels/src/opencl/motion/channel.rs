@@ -1,12 +1,13 @@
 //! Prediction of one channel on the device.
 
+use device::Result;
+use device::kernel::{Kernel, kernel};
+use device::queue::{Buffer, Event, Queue};
 use picture::frame::{Chroma, FrameSize};
 
 use super::params::{BORDER, Cell, eighths};
+use super::params::{compensate_program, halves_program};
 use crate::motion::predictor::plane_size;
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Kernel, kernel};
-use crate::opencl::device::queue::{Buffer, Event, Queue};
 
 /// Kernels that predict one channel, and what they make of a state.
 pub(crate) struct ChannelPrediction {
@@ -37,7 +38,7 @@ impl ChannelPrediction {
         state: &Buffer<u8>,
     ) -> Result<Self> {
         let (plane, side) = plane_size(chroma, size, channel);
-        let program = queue.device().compensate_program(side, eighths(channel, side), residual.is_some())?;
+        let program = compensate_program(queue.device(), side, eighths(channel, side), residual.is_some())?;
         let sizes = [("width", plane.width().into()), ("height", plane.height().into())];
         let halves = (channel == 0).then(|| Halves::new(queue, plane, state)).transpose()?;
         let from = halves.as_ref().map_or(state, |halves| &halves.planes);
@@ -75,7 +76,7 @@ impl ChannelPrediction {
 
 impl Halves {
     fn new(queue: &Queue, size: FrameSize, state: &Buffer<u8>) -> Result<Self> {
-        let program = queue.device().halves_program()?;
+        let program = halves_program(queue.device())?;
         let planes = queue.buffer(4 * (size.width() + 2 * BORDER) * (size.height() + 2 * BORDER))?;
         let sizes = [("width", size.width().into()), ("height", size.height().into())];
         let below = [&[("from", state.arg())], &sizes[..], &[("halves", planes.arg())]].concat();

@@ -4,6 +4,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use device::copy::copy_planes;
+use device::queue::{Event, Pinned, settled, wait};
+use device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
+use device::{Device, Result};
 use picture::coded::ReceivedFrame;
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
@@ -13,10 +17,7 @@ use super::params::FieldCells;
 use super::states::{DeviceStates, Place};
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, planes};
-use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::queue::{Event, Pinned, settled, wait};
-use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
-use crate::opencl::device::{Device, Result, backend};
+use crate::opencl::backend;
 use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::decoder::times;
@@ -101,7 +102,7 @@ impl OpenClPredictedDecoder {
     fn run_start(&mut self, frame: &ReceivedFrame, first: usize) -> Result<()> {
         (self.begin, self.too_long) = (Instant::now(), 0);
         self.recorder.clear();
-        self.is_measured = self.sampling.next();
+        self.is_measured = self.sampling.measures_next();
         self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(self.is_measured));
         // All channels' blocks go first: they take the longest.
         for (channel, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {

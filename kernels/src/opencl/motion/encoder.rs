@@ -6,6 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use device::copy::copy_planes;
+use device::queue::{Pinned, settled};
+use device::timeline::{DeviceStage, Sampling, Timeline};
+use device::{Device, Result};
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::params::StreamParams;
 
@@ -16,10 +20,6 @@ use super::residual::{ChannelResidual, Distances};
 use super::states::Place;
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, planes};
-use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::queue::{Pinned, settled};
-use crate::opencl::device::timeline::{DeviceStage, Sampling, Timeline};
-use crate::opencl::device::{Device, Result};
 use crate::opencl::quad::block_coder::FrameCoder;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::encoder::areas_and_rate;
@@ -113,7 +113,7 @@ impl OpenClPredictedEncoder {
     fn run_bring(&mut self, picture: PictureRef<'_>) -> Result<()> {
         let FrameCoder { pipelines, recorder, .. } = &mut self.coder;
         recorder.clear();
-        self.is_measured = self.sampling.next();
+        self.is_measured = self.sampling.measures_next();
         pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(self.is_measured));
         self.uploads.planes(pipelines, picture, recorder)
     }

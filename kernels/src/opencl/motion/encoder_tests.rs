@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use device::Device;
+use device::settings::Tuning;
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Levels, Padding, StreamParams};
@@ -16,15 +18,14 @@ use crate::motion::any_field;
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, Predictor, ResidualDecoder, ResidualEncoder};
 use crate::motion::tests::picture as slopes;
-use crate::opencl::device::{self, Device};
-use crate::tune::Tuning;
+use crate::opencl::find;
 use crate::{Picture, PictureRef, Target};
 
 /// States that a stream keeps.
 const STATES: u8 = 2;
 
 fn devices() -> [Arc<Device>; 2] {
-    let device = device::find(None).unwrap();
+    let device = find(None).unwrap();
     // Tiles stay the device's own: they must fit into its local memory.
     let own = device.tuning.clone();
     let other = Tuning { group_size: 32, block_group_size: 32, blocks_per_group: 2, ..own.clone() };

@@ -1,17 +1,17 @@
 //! Headers of the kernels for prediction: their constants and tables, and the motion of a frame as they read it.
 
+use device::header::layout;
+use device::kernel::Program;
+use device::queue::{Buffer, Event, Queue};
+use device::staged::Staged;
+use device::timeline::{DeviceStage, Recorder};
+use device::{Device, Result};
 use picture::frame::{Channel, FrameSize};
 use picture::params::Boundary;
 
 use crate::motion::activity::ACTIVITY_SIDE;
 use crate::motion::field::{CELL_WEIGHT, Field, HALF_TAPS, Motion, UNIT, UNIT_CELLS, Unit};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
-use crate::opencl::device::header::layout;
-use crate::opencl::device::kernel::Program;
-use crate::opencl::device::queue::{Buffer, Event, Queue};
-use crate::opencl::device::staged::Staged;
-use crate::opencl::device::timeline::{DeviceStage, Recorder};
-use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::params;
 
 /// Samples around the planes of whole and half samples: the taps of a half one that far outside lie all beyond the end.
@@ -98,35 +98,33 @@ fn table(name: &str, kind: &str, values: impl IntoIterator<Item = i32>) -> Strin
     format!("__constant {kind} {name}[{}] = {{{}}};", values.len(), values.join(", "))
 }
 
-impl Device {
-    /// Returns the kernels for samples at halves, built on first use.
-    pub(crate) fn halves_program(&self) -> Result<Program> {
-        // The boundary means nothing to these kernels and to those below.
-        let header = params::header(&self.tuning, Boundary::Symmetric).define("BORDER", BORDER);
-        self.build(&header.line(&table("HALF_TAPS", "int", HALF_TAPS)), &HALVES)
-    }
+/// Returns the kernels for samples at halves, built on first use.
+pub(crate) fn halves_program(device: &Device) -> Result<Program> {
+    // The boundary means nothing to these kernels and to those below.
+    let header = params::header(&device.tuning, Boundary::Symmetric).define("BORDER", BORDER);
+    device.build(&header.line(&table("HALF_TAPS", "int", HALF_TAPS)), &HALVES)
+}
 
-    /// Returns the kernel for predictions in a plane whose units have `side` samples, likewise; `eighths` of a sample are a
-    /// quarter of one of luma, none in luma itself. With `adds` it adds what was coded besides.
-    pub(crate) fn compensate_program(&self, side: usize, eighths: usize, adds: bool) -> Result<Program> {
-        let header = params::header(&self.tuning, Boundary::Symmetric)
-            .define("ADDS", u8::from(adds))
-            .define("BORDER", BORDER)
-            .define("UNIT_SIDE", side)
-            .define("EIGHTHS", eighths)
-            .define("CELLS", CELLS)
-            .define("WEIGHT", WEIGHT)
-            .define("CELL_WEIGHT", CELL_WEIGHT)
-            .line(&table("RISING", "uint", (0..side).map(|at| rising(at, side).into())))
-            .line(&table("RISING_CELL", "uint", (0..side / 2).map(|at| rising_cell(at, side).into())))
-            .layout::<Cell>();
-        self.build(&header, &COMPENSATE)
-    }
+/// Returns the kernel for predictions in a plane whose units have `side` samples, likewise; `eighths` of a sample are a
+/// quarter of one of luma, none in luma itself. With `adds` it adds what was coded besides.
+pub(crate) fn compensate_program(device: &Device, side: usize, eighths: usize, adds: bool) -> Result<Program> {
+    let header = params::header(&device.tuning, Boundary::Symmetric)
+        .define("ADDS", u8::from(adds))
+        .define("BORDER", BORDER)
+        .define("UNIT_SIDE", side)
+        .define("EIGHTHS", eighths)
+        .define("CELLS", CELLS)
+        .define("WEIGHT", WEIGHT)
+        .define("CELL_WEIGHT", CELL_WEIGHT)
+        .line(&table("RISING", "uint", (0..side).map(|at| rising(at, side).into())))
+        .line(&table("RISING_CELL", "uint", (0..side / 2).map(|at| rising_cell(at, side).into())))
+        .layout::<Cell>();
+    device.build(&header, &COMPENSATE)
+}
 
-    /// Returns the kernels for what a prediction leaves, likewise.
-    pub(crate) fn residual_program(&self) -> Result<Program> {
-        self.build(&params::header(&self.tuning, Boundary::Symmetric).define("ACTIVITY_SIDE", ACTIVITY_SIDE), &RESIDUAL)
-    }
+/// Returns the kernels for what a prediction leaves, likewise.
+pub(crate) fn residual_program(device: &Device) -> Result<Program> {
+    device.build(&params::header(&device.tuning, Boundary::Symmetric).define("ACTIVITY_SIDE", ACTIVITY_SIDE), &RESIDUAL)
 }
 
 /// Returns how many eighths of a sample are a quarter of one of luma, in chroma whose units have `side` samples.

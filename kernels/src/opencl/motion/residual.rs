@@ -1,10 +1,12 @@
 //! The residual that a prediction leaves of a channel, and the state that comes of it, on the device (`cl/motion/compensate_residual.cl`).
 
+use device::Result;
+use device::kernel::{Kernel, kernel};
+use device::queue::{Buffer, Event, Queue};
+use device::staged::Staged;
+
+use super::params::residual_program;
 use crate::motion::activity::ACTIVITY_SIDE;
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Kernel, kernel};
-use crate::opencl::device::queue::{Buffer, Event, Queue};
-use crate::opencl::device::staged::Staged;
 use crate::opencl::transform::channel::ChannelPipeline;
 
 /// Kernels between the samples of a channel and what a prediction leaves of them.
@@ -16,7 +18,7 @@ pub(crate) struct ChannelResidual {
 impl ChannelResidual {
     /// Creates the kernels for the samples of `pipeline`. `state` is any plane: those meant are set for each frame.
     pub(crate) fn new(pipeline: &ChannelPipeline, state: &Buffer<u8>) -> Result<Self> {
-        let program = pipeline.queue.device().residual_program()?;
+        let program = residual_program(pipeline.queue.device())?;
         let (plane, pitch) = pipeline.transform.samples();
         let (pitch, width) = (("pitch", pitch.into()), ("width", pipeline.width.into()));
         let take = [("plane", plane.arg()), pitch, ("prediction", state.arg()), width];
@@ -60,7 +62,7 @@ impl Distances {
             ("height", pipeline.height.into()),
             ("sums", sums.device.arg()),
         ];
-        let kernel = kernel(&*queue.device().residual_program()?, "distances", &args)?;
+        let kernel = kernel(&*residual_program(queue.device())?, "distances", &args)?;
         Ok(Self { kernel, sums, rows })
     }
 

@@ -1,8 +1,9 @@
 //! Planes of states in device memory.
 
-use crate::opencl::device::Result;
-use crate::opencl::device::queue::{Buffer, Pinned};
-use crate::opencl::device::timeline::{DeviceStage, Recorder};
+use device::Result;
+use device::queue::{Buffer, Pinned};
+use device::timeline::{DeviceStage, Recorder};
+
 use crate::opencl::transform::channel::ChannelPipeline;
 
 /// The states that frames may refer to, and room for one more.

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use device::Device;
+use device::queue::Queue;
+use device::settings::Tuning;
 use picture::frame::{Chroma, FrameSize};
 
 use super::channel::ChannelPrediction;
@@ -12,16 +15,14 @@ use crate::motion::any_field;
 use crate::motion::field::{Field, Motion};
 use crate::motion::predictor::plane_size;
 use crate::motion::tests::picture;
-use crate::opencl::device::queue::Queue;
-use crate::opencl::device::{self, Device};
+use crate::opencl::find;
 use crate::reference::compensate::compensate;
-use crate::tune::Tuning;
 
 /// Items of a row of residuals beyond the plane's own.
 const GAP: usize = 3;
 
 fn devices() -> [Arc<Device>; 2] {
-    let device = device::find(None).unwrap();
+    let device = find(None).unwrap();
     [1, 32].map(|group_size| Arc::new(device.with_tuning(Tuning { group_size, ..Tuning::CPU })))
 }
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use device::kernel::{Arg, Kernel, Program, kernel};
+use device::queue::settled;
+use device::staged::Staged;
+use device::{Device, Result};
 use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, program};
-use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
-use crate::opencl::device::queue::settled;
-use crate::opencl::device::staged::Staged;
-use crate::opencl::device::{Device, Result, backend};
+use crate::opencl::backend;
 use crate::opencl::lossless::ends::PictureWriter;
 use crate::pcwt::{self, PcwtDecoder, PcwtError, ReceivedChannel, parse, trees};
 use crate::reference::check_target;

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use device::kernel::{Arg, Kernel, Program, kernel};
+use device::queue::{Buffer, Event, settled, wait};
+use device::staged::Staged;
+use device::{Device, Result};
 use picture::params::StreamParams;
 
 use super::{ChannelTree, Channels, SLOT_WORDS, program};
-use crate::opencl::device::kernel::{Arg, Kernel, Program, kernel};
-use crate::opencl::device::queue::{Buffer, Event, settled, wait};
-use crate::opencl::device::staged::Staged;
-use crate::opencl::device::{Device, Result, backend};
+use crate::opencl::backend;
 use crate::opencl::lossless::channel::LSIZE;
 use crate::opencl::lossless::ends::PictureReader;
 use crate::pcwt::{CodedChannel, Joining, PcwtEncoder, PcwtError, QMIN_MAX, write};

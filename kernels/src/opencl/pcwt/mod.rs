@@ -6,13 +6,13 @@ pub(crate) mod encoder;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use device::header::{Header, layout};
+use device::kernel::Program;
+use device::queue::{Buffer, Queue};
+use device::{Device, Result};
 use picture::params::StreamParams;
 use picture::pyramid::Pyramid;
 
-use crate::opencl::device::header::{Header, layout};
-use crate::opencl::device::kernel::Program;
-use crate::opencl::device::queue::{Buffer, Queue};
-use crate::opencl::device::{Device, Result};
 use crate::opencl::lossless::channel::{IntegerChannel, LSIZE};
 use crate::pcwt::error::MAX_LENGTH;
 use crate::pcwt::tree::Band;

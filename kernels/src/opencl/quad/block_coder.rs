@@ -6,15 +6,15 @@
 
 use std::ops::Range;
 
+use device::Result;
+use device::queue::{Event, wait};
+use device::timeline::Recorder;
 use picture::coded::{FrameHeader, StepIndex};
 
 use super::blocks::{ChannelBlocks, Square};
 use super::channel_coder::{ChannelCoder, CodingPass};
 use super::gather::{Gather, SlotPlace};
 use crate::PictureRef;
-use crate::opencl::device::Result;
-use crate::opencl::device::queue::{Event, wait};
-use crate::opencl::device::timeline::Recorder;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::{PicturePlace, Uploads};
 use crate::rate::BlockCoder;

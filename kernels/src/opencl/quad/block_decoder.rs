@@ -2,13 +2,13 @@
 
 use std::mem::offset_of;
 
+use device::Result;
+use device::kernel::{Arg, Kernel, kernel};
+use device::queue::{Buffer, Event, Queue};
+use device::staged::Staged;
 use picture::coded::{BlockState, FrameHeader, ReceivedFrame};
 
 use super::blocks::{ChannelBlocks, Square};
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, kernel};
-use crate::opencl::device::queue::{Buffer, Event, Queue};
-use crate::opencl::device::staged::Staged;
 use crate::opencl::transform::params::{self as constants, MAX_BLOCK_BYTES, MISSING, Span, StepValues};
 use crate::reference::quantise::DeadZone;
 

@@ -1,11 +1,11 @@
 //! The blocks of one channel as the kernels know them, and the square of coefficients that they lie in.
 
+use device::Result;
+use device::kernel::{Arg, Program};
+use device::queue::{Buffer, Queue};
 use picture::frame::Channel;
 use picture::pyramid::{Block, BlockLayout, Orientation};
 
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Program};
-use crate::opencl::device::queue::{Buffer, Queue};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::params::BlockInfo;
 use crate::reference::quad::Shape;

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
+use device::Result;
+use device::kernel::{Arg, Kernel, kernel};
+use device::queue::{Buffer, Event, Queue};
+use device::staged::Staged;
+use device::timeline::{DeviceStage, Recorder};
 use picture::coded::StepIndex;
 
 use super::blocks::{ChannelBlocks, Square};
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, kernel};
-use crate::opencl::device::queue::{Buffer, Event, Queue};
-use crate::opencl::device::staged::Staged;
-use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::params::{self as constants, StepValues};
 use crate::reference::quantise::DeadZone;

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use device::copy::copy_planes;
+use device::queue::{Event, settled, wait};
+use device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
+use device::{Device, Result};
 use picture::coded::{FrameHeader, ReceivedFrame};
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 use super::block_decoder::ChannelDecoder;
 use super::blocks::{ChannelBlocks, Square};
-use crate::opencl::device::copy::copy_planes;
-use crate::opencl::device::queue::{Event, settled, wait};
-use crate::opencl::device::timeline::{DeviceStage, Recorder, Sampling, Timeline};
-use crate::opencl::device::{Device, Result, backend};
+use crate::opencl::backend;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::download::Downloader;
 use crate::reference::check_decode;
@@ -89,7 +90,7 @@ impl OpenClDecoder {
     fn run(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<()> {
         let start = Instant::now();
         self.recorder.clear();
-        let measured = self.sampling.next();
+        let measured = self.sampling.measures_next();
         self.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(measured));
         let (mut running, mut damaged) = (Vec::with_capacity(self.pipelines.len()), 0);
         for (channel, pipeline) in self.channels.iter_mut().zip(&self.pipelines) {

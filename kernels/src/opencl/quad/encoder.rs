@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use device::queue::{Queue, settled};
+use device::timeline::{DeviceStage, Interval, Sampling, Timeline};
+use device::{Device, Result};
 use picture::coded::{CodedFrame, StepIndex};
 use picture::params::StreamParams;
 
 use super::block_coder::FrameCoder;
 use super::blocks::ChannelBlocks;
 use crate::motion::predictor::AloneEncoder;
-use crate::opencl::device::memory::open_on;
-use crate::opencl::device::queue::{Queue, settled};
-use crate::opencl::device::timeline::{DeviceStage, Interval, Sampling, Timeline};
-use crate::opencl::device::{Device, Result, backend};
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::upload::Uploads;
+use crate::opencl::{backend, open_on};
 use crate::rate::RateControl;
 use crate::reference::check_picture;
 use crate::reference::quantise::DeadZone;
@@ -86,7 +86,7 @@ impl OpenClEncoder {
         let start = Instant::now();
         let coder = &mut self.coder;
         coder.begin(&self.rate.first_steps(target));
-        let measured = self.sampling.next();
+        let measured = self.sampling.measures_next();
         coder.pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(measured));
         coder.forward(&mut self.uploads, picture)?;
         let header = self.rate.code(coder, target)?;

@@ -1,14 +1,14 @@
 //! The bytes of a frame's blocks, brought together from the slots of their channels and to the host.
 
+use device::Result;
+use device::kernel::{Kernel, kernel, named};
+use device::queue::{Queue, wait};
+use device::staged::Staged;
+use device::timeline::{DeviceStage, Recorder};
 use picture::frame::Channel;
 
 use super::blocks::Square;
 use super::channel_coder::ChannelCoder;
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Kernel, kernel, named};
-use crate::opencl::device::queue::{Queue, wait};
-use crate::opencl::device::staged::Staged;
-use crate::opencl::device::timeline::{DeviceStage, Recorder};
 use crate::opencl::transform::params::GatheredBlock;
 
 /// Place of a block's bytes.

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use device::Device;
+use device::settings::Tuning;
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams, Wavelet};
@@ -12,11 +14,10 @@ use picture::run::coded_size;
 use super::decoder::OpenClDecoder;
 use super::encoder::OpenClEncoder;
 use crate::motion::predictor::AloneEncoder;
-use crate::opencl::device::{self, Device};
+use crate::opencl::find;
 use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
 use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
-use crate::tune::Tuning;
 use crate::{BackendChoice, Decoder, Encoder, Picture, Target, open_decoder, open_encoder};
 
 fn params(width: u32, height: u32) -> StreamParams {
@@ -42,7 +43,7 @@ fn picture(params: &StreamParams, mut seed: u32) -> Picture {
 }
 
 fn devices() -> Vec<Arc<Device>> {
-    let device = device::find(None).unwrap();
+    let device = find(None).unwrap();
     let shape = |block_group_size, blocks_per_group| Tuning { block_group_size, blocks_per_group, ..Tuning::CPU };
     [(32, 4), (32, 1), (32, 2), (64, 4), (1, 1)]
         .map(|(size, blocks)| Arc::new(device.with_tuning(shape(size, blocks))))

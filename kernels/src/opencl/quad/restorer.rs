@@ -1,12 +1,13 @@
 //! The blocks of one channel of a residual as a decoder will have them, made of their coefficients: an encoder need not decode.
 
+use device::Result;
+use device::kernel::{Arg, Kernel, kernel};
+use device::queue::{Buffer, Event, Queue};
 use picture::coded::FrameHeader;
 
 use super::blocks::{ChannelBlocks, Square};
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{Arg, Kernel, kernel};
-use crate::opencl::device::queue::{Buffer, Event, Queue};
 use crate::opencl::transform::params::{StepValues, step_table};
+use crate::opencl::transform::programs::restore_program;
 use crate::reference::quantise::DeadZone;
 
 /// Kernel for the blocks of one channel.
@@ -31,7 +32,7 @@ impl ChannelRestorer {
             ("step", Arg::Int(0)),
             ("fine_blocks", Arg::Int(0)),
         ];
-        let kernel = kernel(&*queue.device().restore_program()?, "quad_restore", &args)?;
+        let kernel = kernel(&*restore_program(queue.device())?, "quad_restore", &args)?;
         Ok(Self { kernel, blocks: count, _steps: steps })
     }
 
@@ -52,17 +53,17 @@ impl ChannelRestorer {
 mod tests {
     use std::sync::Arc;
 
+    use crate::opencl::find;
     use picture::coded::StepIndex;
     use picture::frame::{Chroma, FrameSize};
     use picture::params::StreamParams;
 
     use super::*;
-    use crate::opencl::device;
     use crate::opencl::transform::channel::ChannelPipeline;
     use crate::reference::quad::Shape;
     use crate::reference::quantise::Quantiser;
     use crate::reference::rows;
-    use crate::tune::Tuning;
+    use device::settings::Tuning;
 
     /// Returns coefficients of which some blocks have a few that are not quantised to zero, others many.
     fn coefficients(count: usize) -> Vec<f32> {
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_is_restored_is_what_the_reference_decodes() {
-        let device = device::find(None).unwrap();
+        let device = find(None).unwrap();
         let shape = |block_group_size, blocks_per_group| Tuning { block_group_size, blocks_per_group, ..Tuning::CPU };
         for (width, height, chroma, fine_blocks) in
             [(203, 117, Chroma::C420, 17), (1, 7, Chroma::Grey, 0), (64, 33, Chroma::C444, 1 << 20)]

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
-use ocl::core::OclPrm;
+use device::OclPrm;
+use device::Result;
+use device::header::Header;
+use device::kernel::{Arg, Kernel, NamedArg, Program, named};
+use device::queue::{Buffer, Mem, Queue};
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
 use super::level::{Launch, Level, LevelSize};
 use crate::address::{self, Lifted, Rounded};
-use crate::opencl::device::Result;
-use crate::opencl::device::header::Header;
-use crate::opencl::device::kernel::{Arg, Kernel, NamedArg, Program, named};
-use crate::opencl::device::queue::{Buffer, Mem, Queue};
 use crate::transform::Filter;
 
 /// Entry of the reversible wavelet's table where there is no second lifting step.

@@ -5,6 +5,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use device::kernel::{Kernel, Program};
+use device::queue::{Event, Queue};
+use device::timeline::{DeviceStage, Recorder};
+use device::{Device, Result};
 use picture::frame::Channel;
 use picture::params::{Boundary, StreamParams};
 use picture::pyramid::{BlockLayout, Pyramid};
@@ -12,10 +16,7 @@ use picture::pyramid::{BlockLayout, Pyramid};
 use super::ChannelTransform;
 use super::choice::Schemes;
 use crate::OpenError;
-use crate::opencl::device::kernel::{Kernel, Program};
-use crate::opencl::device::queue::{Event, Queue};
-use crate::opencl::device::timeline::{DeviceStage, Recorder};
-use crate::opencl::device::{Device, Result};
+use crate::opencl::transform::programs::codec_program;
 
 /// Queue, planes and transform of one channel.
 pub(crate) struct ChannelPipeline {
@@ -63,7 +64,7 @@ impl ChannelPipeline {
 
     fn new(queue: Queue, params: &StreamParams, channel: Channel, pyramid: &Pyramid) -> Result<Self, OpenError> {
         let (device, boundary) = (queue.device(), params.codec.boundary);
-        let program = device.codec_program(false)?;
+        let program = codec_program(device, false)?;
         let schemes = Schemes::stream(device, boundary, pyramid)?;
         let transform = ChannelTransform::new(&queue, pyramid, &schemes)?;
         let (width, height) = (pyramid.plane().width(), pyramid.plane().height());

@@ -1,5 +1,8 @@
 //! Choice of the scheme for each level of a transform.
 
+use device::queue::Queue;
+use device::settings::StreamScheme;
+use device::{Device, Result};
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
@@ -12,8 +15,6 @@ use super::scheme::Tiles;
 use super::slab::Slab;
 use super::tail::Tail;
 use super::tile::Separable;
-use crate::opencl::device::queue::Queue;
-use crate::opencl::device::{Device, Result};
 use crate::reference::sample::Sample;
 use crate::transform::Filter;
 use crate::wavelet::{Element, Scheme, Wavelet};
@@ -33,8 +34,8 @@ impl Schemes<f32> {
     /// Opens the transform of streams: the CDF 9/7 by the scheme that suits the device.
     pub(crate) fn stream(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, OpenError> {
         match device.tuning.scheme {
-            Scheme::Slab => Self::slab(device, boundary, pyramid),
-            _ => Self::separable(device, Wavelet::Cdf97, Element::F32, boundary, pyramid),
+            StreamScheme::Slab => Self::slab(device, boundary, pyramid),
+            StreamScheme::Separable => Self::separable(device, Wavelet::Cdf97, Element::F32, boundary, pyramid),
         }
     }
 }
@@ -60,7 +61,10 @@ impl<T: Sample + Tabled> Schemes<T> {
             return Err(OpenError::NotOnThisBackend { backend: Backend::Opencl, what, instead: Backend::Cpu });
         }
         let default = match filter {
-            Filter::Wavelet(Wavelet::Cdf97) if element == Element::F32 => device.tuning.scheme,
+            Filter::Wavelet(Wavelet::Cdf97) if element == Element::F32 => match device.tuning.scheme {
+                StreamScheme::Slab => Scheme::Slab,
+                StreamScheme::Separable => Scheme::Separable,
+            },
             Filter::Wavelet(_) => Scheme::Separable,
             Filter::Bank(_) => Scheme::Rowcolumn,
         };

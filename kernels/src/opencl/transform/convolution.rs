@@ -1,14 +1,14 @@
 //! The convolution scheme: two-dimensional filters through address tables, one launch per level
 //! (`cl/transform/convolution.cl`).
 
+use device::Result;
+use device::kernel::{kernel, named};
+use device::queue::Queue;
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
 use super::address::{self, Direction, IN, Line, OUT, TableScheme, Tabled};
 use super::level::{Launch, Level, LevelKernels};
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{kernel, named};
-use crate::opencl::device::queue::Queue;
 use crate::transform::Filter;
 
 /// Any filter, boundary and length.

@@ -1,11 +1,12 @@
 //! The way of decoded coefficients to samples on the host.
 
+use device::Result;
+use device::queue::{Buffer, Event, Pinned};
+use device::timeline::{DeviceStage, Recorder};
+
 use super::channel::ChannelPipeline;
 use super::ends::Last;
 use super::source;
-use crate::opencl::device::Result;
-use crate::opencl::device::queue::{Buffer, Event, Pinned};
-use crate::opencl::device::timeline::{DeviceStage, Recorder};
 
 /// The way of decoded coefficients to samples on the host.
 pub(crate) struct Downloader {

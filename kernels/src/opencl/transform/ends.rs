@@ -1,6 +1,11 @@
 //! Both ends of a stream's transform: the finest level from or to the bytes of a picture, or, where no launch computes
 //! that, a plane between them (`cl/shared/source.cl`, `cl/transform/colour_plane.cl`).
 
+use device::header::Header;
+use device::kernel::{Kernel, Program, kernel};
+use device::queue::{Buffer, Event};
+use device::timeline::{DeviceStage, Recorder};
+use device::{Device, Result};
 use picture::frame::FrameSize;
 use picture::params::Boundary;
 
@@ -8,11 +13,6 @@ use super::channel::ChannelPipeline;
 use super::level::{Launch, RowsLaunch, Samples};
 use super::params;
 use super::source::{self, Convert};
-use crate::opencl::device::header::Header;
-use crate::opencl::device::kernel::{Kernel, Program, kernel};
-use crate::opencl::device::queue::{Buffer, Event};
-use crate::opencl::device::timeline::{DeviceStage, Recorder};
-use crate::opencl::device::{Device, Result};
 
 const PLANE: [&str; 4] = [
     include_str!("../../../cl/shared/common.cl"),

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use device::Device;
+use device::settings::{StreamScheme, Tuning};
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
@@ -11,14 +13,12 @@ use picture::pyramid::BlockLayout;
 use super::channel::ChannelPipeline;
 use super::ends::First;
 use super::source::Convert;
-use crate::opencl::device::{self, Device};
+use crate::opencl::find;
 use crate::opencl::lab::flow::{Flow, PipelineParams};
 use crate::opencl::lab::pipeline::OpenClPipeline;
 use crate::opencl::quad::decoder::OpenClDecoder;
 use crate::reference::quantise::Quantiser;
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
-use crate::tune::Tuning;
-use crate::wavelet::Scheme;
 use crate::{BackendChoice, Decoder, DeviceKind, Encoder, Picture, Target, Values, open_transform};
 
 fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding) -> StreamParams {
@@ -31,11 +31,12 @@ fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding
 /// Strips as on a processor; tiles, generated tiles and slabs as on graphics cards: small enough for several rows of
 /// groups.
 fn devices() -> Vec<Arc<Device>> {
-    let device = device::find(None).unwrap();
+    let device = find(None).unwrap();
     let narrow = Tuning { strip: 24, min_segment: 4, groups_per_unit: 64, ..Tuning::CPU };
-    let tiles = Tuning { scheme: Scheme::Separable, forward_tile: [64, 16, 8, 4, 2], small_level: 0, ..Tuning::GPU };
+    let tiles =
+        Tuning { scheme: StreamScheme::Separable, forward_tile: [64, 16, 8, 4, 2], small_level: 0, ..Tuning::GPU };
     let generated = Tuning { tile: [16, 16], small_level: 1 << 20, ..tiles.clone() };
-    let slab = Tuning { scheme: Scheme::Slab, group_size: 32, strip: 28, min_segment: 4, ..Tuning::GPU };
+    let slab = Tuning { scheme: StreamScheme::Slab, group_size: 32, strip: 28, min_segment: 4, ..Tuning::GPU };
     let mut all = [narrow, tiles, generated, slab];
     all.iter_mut().for_each(|tuning| (tuning.block_group_size, tuning.blocks_per_group) = (1, 1));
     let kinds = [DeviceKind::Cpu, DeviceKind::Gpu, DeviceKind::Gpu, DeviceKind::Gpu];

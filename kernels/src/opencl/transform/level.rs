@@ -1,12 +1,11 @@
 //! One level of a channel's transform: what it reads and writes, and what a scheme makes of it.
 
+use device::header::Header;
+use device::kernel::{Kernel, NamedArg};
+use device::queue::{Buffer, Mem};
+use device::{Device, Result};
 use picture::params::Boundary;
 use picture::pyramid::{Orientation, Pyramid};
-
-use crate::opencl::device::header::Header;
-use crate::opencl::device::kernel::{Kernel, NamedArg};
-use crate::opencl::device::queue::{Buffer, Mem};
-use crate::opencl::device::{Device, Result};
 
 /// A buffer between levels, and how far apart its rows are.
 pub(crate) struct Pitched<'a, T> {

@@ -1,13 +1,13 @@
 //! Rows, then columns, one work-item per row or column (`cl/transform/dwt_line.cl`): slow, and right for any length and
 //! boundary.
 
+use device::kernel::{Arg, Program, kernel, named};
+use device::queue::Buffer;
+use device::{Device, Result};
 use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use crate::opencl::device::kernel::{Arg, Program, kernel, named};
-use crate::opencl::device::queue::Buffer;
-use crate::opencl::device::{Device, Result};
 use crate::wavelet::{Element, Wavelet};
 
 /// Texts of the kernels, after [`params::wavelet_header`].

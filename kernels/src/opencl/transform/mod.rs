@@ -22,13 +22,13 @@ pub(crate) mod tile;
 pub(crate) mod upload;
 pub(crate) mod whole;
 
-use ocl::core::OclPrm;
+use device::OclPrm;
+use device::Result;
+use device::queue::{Buffer, Event, Queue};
 use picture::pyramid::Pyramid;
 
 use self::choice::Schemes;
 use self::level::{Launch, Level, LevelSize, Pitched};
-use crate::opencl::device::Result;
-use crate::opencl::device::queue::{Buffer, Event, Queue};
 
 /// Device memory and launches of one channel's transform.
 pub(crate) struct ChannelTransform<T> {

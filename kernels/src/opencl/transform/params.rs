@@ -1,12 +1,12 @@
 //! Headers of the kernels for transforms and blocks: their constants, tables and descriptions.
 
+use device::header::{Header, layout};
+use device::settings::{TileShape, Tuning};
 use picture::coded::StepIndex;
 use picture::params::Boundary;
 use picture::pyramid::BLOCK_SIDE;
 
-use crate::opencl::device::header::{Header, layout, literal};
 use crate::reference::quantise::{self, DeadZone, Quantiser};
-use crate::tune::settings::{TileShape, Tuning};
 use crate::wavelet::{Element, Lifting};
 use crate::{lifting, tables};
 
@@ -173,7 +173,7 @@ pub(crate) fn header(tuning: &Tuning, boundary: Boundary) -> Header {
         ("KAPPA_INVERSE", lifting::K_INVERSE),
     ]
     .into_iter()
-    .fold(header, |header, (name, value)| header.real(name, Element::F32, value.into()))
+    .fold(header, |header, (name, value)| real(header, name, Element::F32, value.into()))
 }
 
 /// Returns the constants of kernels for blocks, and the descriptions that they read.
@@ -224,6 +224,21 @@ pub(crate) fn block_header(tuning: &Tuning) -> Header {
         .layout::<GatheredBlock>()
 }
 
+/// Adds a macro of a number with every bit of the element's type.
+fn real(header: Header, name: &str, element: Element, value: f64) -> Header {
+    header.define(name, literal(element, value))
+}
+
+/// Returns a number as OpenCL C has it, with every bit of the element's type.
+pub(crate) fn literal(element: Element, value: f64) -> String {
+    match element {
+        // Nine digits after the point name every f32, seventeen every f64.
+        Element::F32 => format!("{:.9e}f", value as f32),
+        Element::F64 => format!("{value:.17e}"),
+        Element::I32 => format!("{}", value as i32),
+    }
+}
+
 /// Returns the types and constants of kernels for a transform of any wavelet and element. `group_size` is that of
 /// `cl/transform/dwt_line.cl`.
 pub(crate) fn wavelet_header(lifting: &Lifting, element: Element, boundary: Boundary, group_size: usize) -> Header {
@@ -244,8 +259,8 @@ pub(crate) fn wavelet_header(lifting: &Lifting, element: Element, boundary: Boun
         .define("REVERSIBLE", u8::from(lifting.reversible))
         .define("STEPS", lifting.steps.len())
         .define("PAIRS", pairs)
-        .real("LOW_SCALE", element, lifting.low_scale)
-        .real("HIGH_SCALE", element, lifting.high_scale)
+        .define("LOW_SCALE", literal(element, lifting.low_scale))
+        .define("HIGH_SCALE", literal(element, lifting.high_scale))
         .line(&format!("__constant real LIFTING[STEPS][PAIRS] = {{{table}}};"))
 }
 
@@ -264,13 +279,13 @@ pub(crate) fn lifting_header(lifting: &Lifting, element: Element) -> Header {
         .define("STEPS", lifting.steps.len())
         .define("TAPS", lifting.steps.iter().map(|step| step.len()).max().unwrap_or(0))
         .define("REVERSIBLE", u8::from(lifting.reversible))
-        .real("LOW_SCALE", element, lifting.low_scale)
-        .real("HIGH_SCALE", element, lifting.high_scale);
+        .define("LOW_SCALE", literal(element, lifting.low_scale))
+        .define("HIGH_SCALE", literal(element, lifting.high_scale));
     (0..4).flat_map(|step| [(step, 0), (step, 1)]).fold(header, |header, (step, tap)| {
         let coefficient = lifting.steps.get(step).and_then(|taps| taps.get(tap)).copied().unwrap_or(0.0);
         // A step that rounds has a sign only.
         let coefficient = if lifting.reversible && coefficient != 0.0 { coefficient.signum() } else { coefficient };
-        header.real(&format!("C_{step}_{tap}"), element, coefficient)
+        real(header, &format!("C_{step}_{tap}"), element, coefficient)
     })
 }
 

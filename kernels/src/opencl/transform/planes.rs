@@ -1,15 +1,16 @@
 //! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of
 //! streams have a faster way, [`super::whole::OpenClTransform`].
 
-use ocl::core::OclPrm;
+use device::OclPrm;
+use device::Result;
+use device::memory::open_within;
+use device::queue::{Buffer, Pinned, Queue, settled};
 use picture::pyramid::Pyramid;
 
 use super::ChannelTransform;
 use super::address::Tabled;
 use super::choice::Schemes;
-use crate::opencl::device::memory::open_within;
-use crate::opencl::device::queue::{Buffer, Pinned, Queue, settled};
-use crate::opencl::device::{self, Result, backend};
+use crate::opencl::{backend, find};
 use crate::reference::sample::Sample;
 use crate::reference::{check_picture, colour};
 use crate::{BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
@@ -34,7 +35,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
     /// Opens this transform on the device whose name contains `device`, or on the best one; `reason` says why this back
     /// end was chosen.
     pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: &str) -> Result<Self, OpenError> {
-        let device = device::find(device)?;
+        let device = find(device)?;
         let pyramids = params.pyramids();
         let channels = open_within(&device, |device| {
             let channel = |pyramid: &Pyramid| {

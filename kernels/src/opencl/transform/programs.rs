@@ -1,12 +1,12 @@
 //! The programs of streams: their texts, and the headers that they are built with.
 
+use device::header::Header;
+use device::kernel::Program;
+use device::settings::StreamScheme;
+use device::{Device, Result};
 use picture::params::Boundary;
 
 use super::{params, source, tail, tile};
-use crate::opencl::device::header::Header;
-use crate::opencl::device::kernel::Program;
-use crate::opencl::device::{Device, Result};
-use crate::wavelet::Scheme;
 
 /// Sliding windows for groups of many work-items.
 pub(crate) const SLAB: [&str; 7] = [
@@ -51,40 +51,38 @@ pub(crate) fn transform_texts() -> Vec<&'static str> {
     [&SLAB[..], &STRIP, &tile::FORWARD, &tile::INVERSE, &tail::SOURCES].concat()
 }
 
-impl Device {
-    /// Returns the kernels for blocks, built on first use; an error if the device cannot run them.
-    pub(crate) fn codec_program(&self, lossless: bool) -> Result<Program> {
-        self.build(&self.block_header(lossless), &CODEC)
-    }
+/// Returns the kernels for blocks, built on first use; an error if the device cannot run them.
+pub(crate) fn codec_program(device: &Device, lossless: bool) -> Result<Program> {
+    device.build(&block_header(device, lossless), &CODEC)
+}
 
-    /// Returns the kernel for what becomes of coefficients, likewise.
-    pub(crate) fn restore_program(&self) -> Result<Program> {
-        self.build(&self.block_header(false), &RESTORE)
-    }
+/// Returns the kernel for what becomes of coefficients, likewise.
+pub(crate) fn restore_program(device: &Device) -> Result<Program> {
+    device.build(&block_header(device, false), &RESTORE)
+}
 
-    fn block_header(&self, lossless: bool) -> Header {
-        // The boundary means nothing to kernels for blocks.
-        let header = params::header(&self.tuning, Boundary::Symmetric).and(&params::block_header(&self.tuning));
-        header.define("LOSSLESS", u8::from(lossless))
-    }
+fn block_header(device: &Device, lossless: bool) -> Header {
+    // The boundary means nothing to kernels for blocks.
+    let header = params::header(&device.tuning, Boundary::Symmetric).and(&params::block_header(&device.tuning));
+    header.define("LOSSLESS", u8::from(lossless))
+}
 
-    /// Returns the kernels for the transform of streams with this boundary, likewise.
-    pub(crate) fn transform_program(&self, boundary: Boundary) -> Result<Program> {
-        self.fused_program(boundary, &source::planes())
-    }
+/// Returns the kernels for the transform of streams with this boundary, likewise.
+pub(crate) fn transform_program(device: &Device, boundary: Boundary) -> Result<Program> {
+    fused_program(device, boundary, &source::planes())
+}
 
-    /// Returns the same for these samples of `cl/shared/source.cl`.
-    pub(crate) fn fused_program(&self, boundary: Boundary, samples: &Header) -> Result<Program> {
-        self.build(&params::header(&self.tuning, boundary).and(samples), self.windows())
-    }
+/// Returns the same for these samples of `cl/shared/source.cl`.
+pub(crate) fn fused_program(device: &Device, boundary: Boundary, samples: &Header) -> Result<Program> {
+    device.build(&params::header(&device.tuning, boundary).and(samples), windows(device))
+}
 
-    fn windows(&self) -> &'static [&'static str] {
-        if self.tuning.group_size == 1 { &STRIP } else { &SLAB }
-    }
+fn windows(device: &Device) -> &'static [&'static str] {
+    if device.tuning.group_size == 1 { &STRIP } else { &SLAB }
+}
 
-    /// Returns true once [`Self::transform_program`] has been built, if nothing else is needed.
-    pub(crate) fn has_transform(&self, boundary: Boundary) -> bool {
-        let header = params::header(&self.tuning, boundary).and(&source::planes());
-        self.tuning.scheme == Scheme::Slab && self.is_built(&header, self.windows())
-    }
+/// Returns true once [`transform_program`] has been built, if nothing else is needed.
+pub(crate) fn has_transform(device: &Device, boundary: Boundary) -> bool {
+    let header = params::header(&device.tuning, boundary).and(&source::planes());
+    device.tuning.scheme == StreamScheme::Slab && device.is_built(&header, windows(device))
 }

@@ -1,13 +1,13 @@
 //! The row-column scheme: lines are filtered and transposed, two launches per level (`cl/transform/rowcolumn.cl`).
 
+use device::Result;
+use device::kernel::{kernel, named};
+use device::queue::Queue;
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
 use super::address::{self, Direction, IN, Line, OUT, SquareArgs, TableScheme, Tabled};
 use super::level::{Launch, Level, LevelKernels, LevelSize};
-use crate::opencl::device::Result;
-use crate::opencl::device::kernel::{kernel, named};
-use crate::opencl::device::queue::Queue;
 use crate::transform::Filter;
 
 /// Any filter, boundary and length.

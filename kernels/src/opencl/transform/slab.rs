@@ -1,12 +1,13 @@
 //! The slab scheme: columns by a window that slides down a strip, rows in local memory (`cl/transform/dwt.cl`,
 //! `cl/transform/idwt.cl`) or, on processors, in registers (`cl/transform/dwt_strip.cl`, `cl/transform/idwt_strip.cl`).
 
+use device::kernel::{NamedArg, Program, kernel};
+use device::settings::Tuning;
+use device::{Device, Result};
 use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
-use crate::opencl::device::kernel::{NamedArg, Program, kernel};
-use crate::opencl::device::{Device, Result};
-use crate::tune::Tuning;
+use super::programs::{fused_program, transform_program};
 
 /// Rows that a segment reads beyond those of its own pairs.
 const REACH: usize = 3;
@@ -24,7 +25,7 @@ impl Slab {
     pub(crate) fn new(device: &Device, boundary: Boundary) -> Result<Self> {
         let compute_units = device.info.compute_units as usize;
         Ok(Self {
-            program: device.transform_program(boundary)?,
+            program: transform_program(device, boundary)?,
             boundary,
             tuning: device.tuning.clone(),
             compute_units,
@@ -69,12 +70,12 @@ impl<T> LevelKernels<T> for Slab {
     }
 
     fn forward_from(&self, device: &Device, level: &Level<'_, T>, from: &Samples<'_>) -> Result<Option<RowsLaunch>> {
-        let program = device.fused_program(self.boundary, &from.header)?;
+        let program = fused_program(device, self.boundary, &from.header)?;
         self.split(&program, &level.forward_args_from(&from.args), &level.size).map(Some)
     }
 
     fn inverse_to(&self, device: &Device, level: &Level<'_, T>, to: &Samples<'_>) -> Result<Option<Launch>> {
-        let program = device.fused_program(self.boundary, &to.header)?;
+        let program = fused_program(device, self.boundary, &to.header)?;
         self.merge(&program, &level.inverse_args_to(&to.args), &level.size).map(Some)
     }
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use device::header::Header;
+use device::kernel::{Arg, NamedArg, named};
+use device::queue::Buffer;
 use picture::frame::{Channel, Chroma, FrameSize, PixelFormat};
 
 use super::level::Samples;
 use crate::DeviceKind;
-use crate::opencl::device::header::Header;
-use crate::opencl::device::kernel::{Arg, NamedArg, named};
-use crate::opencl::device::queue::Buffer;
 use crate::reference::colour::RGB_TO_YCBCR;
 
 /// Source of one channel's samples in a picture.

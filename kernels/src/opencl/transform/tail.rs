@@ -1,11 +1,11 @@
 //! The last levels of a transform in one launch (`cl/transform/dwt_tail.cl`, `cl/transform/idwt_tail.cl`).
 
+use device::kernel::{Kernel, Program, kernel};
+use device::{Device, Result};
 use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelSize};
 use super::params;
-use crate::opencl::device::kernel::{Kernel, Program, kernel};
-use crate::opencl::device::{Device, Result};
 use crate::wavelet::{Element, Wavelet};
 
 pub(crate) const SOURCES: [&str; 5] = [

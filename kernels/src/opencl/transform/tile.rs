@@ -1,14 +1,14 @@
 //! The separable scheme: a tile's rows into local memory, one barrier, its columns (`cl/transform/dwt_tile.cl`,
 //! `cl/transform/idwt_tile.cl`).
 
+use device::header::Header;
+use device::kernel::{Kernel, NamedArg, Program, kernel};
+use device::settings::TileShape;
+use device::{Device, Result};
 use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::{params, source};
-use crate::opencl::device::header::Header;
-use crate::opencl::device::kernel::{Kernel, NamedArg, Program, kernel};
-use crate::opencl::device::{Device, Result};
-use crate::tune::settings::TileShape;
 use crate::wavelet::{Element, Wavelet};
 
 pub(crate) const FORWARD: [&str; 7] = [

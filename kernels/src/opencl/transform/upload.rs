@@ -3,6 +3,10 @@
 
 use std::ops::Range;
 
+use device::Result;
+use device::copy::copy_to_pinned;
+use device::queue::{Buffer, Event, Pinned, Queue};
+use device::timeline::{DeviceStage, Recorder};
 use picture::frame::{FrameSize, PixelFormat};
 use picture::params::StreamParams;
 
@@ -10,10 +14,6 @@ use super::channel::ChannelPipeline;
 use super::ends::{First, RowProgress};
 use super::source::{self, Source};
 use crate::PictureRef;
-use crate::opencl::device::Result;
-use crate::opencl::device::copy::copy_to_pinned;
-use crate::opencl::device::queue::{Buffer, Event, Pinned, Queue};
-use crate::opencl::device::timeline::{DeviceStage, Recorder};
 
 /// Place of a picture's bytes.
 #[derive(Clone, Copy)]

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use device::queue::{Pinned, settled};
+use device::timeline::Recorder;
+use device::{Device, Result};
 use picture::params::{CodecParams, StreamParams};
 use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPipeline;
 use super::planes::PlaneChannel;
 use super::upload::{PicturePlace, Uploads};
-use crate::opencl::device::queue::{Pinned, settled};
-use crate::opencl::device::timeline::Recorder;
-use crate::opencl::device::{Device, Result, backend};
+use crate::opencl::backend;
 use crate::reference::check_picture;
 use crate::transform::Filter;
 use crate::wavelet::{Element, Scheme, Wavelet};

@@ -8,7 +8,7 @@ use picture::params::Boundary;
 use super::lift::{LiftStep, LiftWeights};
 use super::matrix::{Component, Matrix};
 use super::step::Step;
-use crate::opencl::device::header::literal;
+use crate::opencl::transform::params::literal;
 use crate::wavelet::Element;
 
 /// A component of another quadruple, and how often it had been changed when it was read.

@@ -12,15 +12,15 @@ mod lift;
 mod matrix;
 mod step;
 
+use device::header::Header;
+use device::kernel::{NamedArg, Program, kernel};
+use device::{Device, Result};
 use picture::params::Boundary;
 
 use self::emit::{Function, Margin};
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::{params, source};
 use crate::OpenError;
-use crate::opencl::device::header::Header;
-use crate::opencl::device::kernel::{NamedArg, Program, kernel};
-use crate::opencl::device::{Device, Result};
 use crate::opencl::transform::address::Direction;
 use crate::wavelet::{Element, Scheme, Wavelet};
 

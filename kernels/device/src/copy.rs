@@ -2,20 +2,20 @@
 
 use rayon::Scope;
 
-use super::Result;
-use super::queue::{Event, wait};
+use crate::Result;
+use crate::queue::{Event, wait};
 
 /// Bytes that are worth a task of their own.
 const PIECE: usize = 1 << 18;
 
 /// Copies `from` to `to`, which are equally long: a quarter here, while threads that `scope` waits for are waking up
 /// and copy the rest.
-pub(crate) fn copy_in<'a>(scope: &Scope<'a>, from: &'a [u8], to: &'a mut [u8]) {
+pub fn copy_in<'a>(scope: &Scope<'a>, from: &'a [u8], to: &'a mut [u8]) {
     divide(scope, from, to, |from, to| to.copy_from_slice(from));
 }
 
 /// Copies planes that a device brings to pinned memory to `out`, one after the other, each when its event says that it is there.
-pub(crate) fn copy_planes<'a>(planes: impl Iterator<Item = (&'a [u8], &'a Event)>, out: &'a mut [u8]) -> Result<()> {
+pub fn copy_planes<'a>(planes: impl Iterator<Item = (&'a [u8], &'a Event)>, out: &'a mut [u8]) -> Result<()> {
     rayon::in_place_scope(|scope| {
         let mut rest = out;
         for (samples, there) in planes {
@@ -30,7 +30,7 @@ pub(crate) fn copy_planes<'a>(planes: impl Iterator<Item = (&'a [u8], &'a Event)
 
 /// Copies `from` to pinned memory, which is as long, for a device that reads it `over_bus` or not. If so, the bytes
 /// pass the processor's caches: out of those of several cores a transfer takes up to five times as long.
-pub(crate) fn copy_to_pinned(from: &[u8], to: &mut [u8], over_bus: bool) {
+pub fn copy_to_pinned(from: &[u8], to: &mut [u8], over_bus: bool) {
     rayon::in_place_scope(|scope| {
         if over_bus {
             divide(scope, from, to, stream);

@@ -3,7 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::DeviceKind;
-use crate::wavelet::Scheme;
+
+/// Ways to compute a level of a stream's transform. Both give the same coefficients to the bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamScheme {
+    /// Rows in local memory, columns by a sliding window (van der Laan, Roerdink and Jalba, 2009).
+    Slab,
+    /// All rows, then all columns, lifting steps in local memory, in one kernel.
+    Separable,
+}
 
 /// Defines [`Tuning`] and [`SETTINGS`] from one entry per setting: what it is, its name, its type, the values that it
 /// may have, and for processors and for other devices the default and the values worth measuring.
@@ -22,9 +31,9 @@ macro_rules! settings {
 
         impl Tuning {
             /// For processors: one work-item, so that the compiler vectorises the inner loops.
-            pub(crate) const CPU: Self = Self { $($name: $cpu,)+ };
+            pub const CPU: Self = Self { $($name: $cpu,)+ };
             /// For graphics cards: a strip with its halo of 4 is one pass of the group.
-            pub(crate) const GPU: Self = Self { $($name: $gpu,)+ };
+            pub const GPU: Self = Self { $($name: $gpu,)+ };
         }
 
         /// All settings, in the order in which they are tuned: first those that need no other kernels.
@@ -57,8 +66,8 @@ settings! {
     /// Work-items in a group of the transform.
     group_size: usize = 1..=1024, cpu: 1 => [1], gpu: 64 => [32, 64, 128, 256];
     /// Scheme of the streams' transform.
-    scheme: Scheme = [Scheme::Slab, Scheme::Separable],
-        cpu: Scheme::Slab => [Scheme::Slab], gpu: Scheme::Separable => [Scheme::Slab, Scheme::Separable];
+    scheme: StreamScheme = [StreamScheme::Slab, StreamScheme::Separable],
+        cpu: StreamScheme::Slab => [StreamScheme::Slab], gpu: StreamScheme::Separable => [StreamScheme::Slab, StreamScheme::Separable];
     /// Columns and rows of work-items in a group of a generated scheme: a tile of quadruples with its halo.
     tile: [usize; 2] = [[16, 16], [32, 8], [32, 16], [64, 8], [64, 16]],
         cpu: [64, 16] => [[64, 16]], gpu: [32, 16] => [[32, 16]];
@@ -95,17 +104,17 @@ const TILES: [[usize; 5]; 11] = [
 
 /// Shape of the tiles of `cl/transform/dwt_tile.cl` and `cl/transform/idwt_tile.cl`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TileShape {
+pub struct TileShape {
     /// Work-items in a group.
-    pub(crate) group_size: usize,
+    pub group_size: usize,
     /// Pairs of columns of a tile: a multiple of 4.
-    pub(crate) width: usize,
+    pub width: usize,
     /// Pairs of rows of a tile: a multiple of [`Self::segment`].
-    pub(crate) height: usize,
+    pub height: usize,
     /// Pairs of rows that a work-item lifts at once.
-    pub(crate) segment: usize,
+    pub segment: usize,
     /// Units of four pairs along a row that a work-item loads at once.
-    pub(crate) batch: usize,
+    pub batch: usize,
 }
 
 impl From<[usize; 5]> for TileShape {
@@ -134,7 +143,7 @@ impl Setting {
     }
 
     /// Returns `tuning` with each other value of this setting that is worth measuring on a device of this kind.
-    pub(crate) fn candidates(&self, kind: DeviceKind, tuning: &Tuning) -> Vec<Tuning> {
+    pub fn candidates(&self, kind: DeviceKind, tuning: &Tuning) -> Vec<Tuning> {
         (self.candidates)(kind, tuning)
     }
 }
@@ -146,13 +155,13 @@ impl Tuning {
     }
 
     /// Returns the work-items that encode one block.
-    pub(crate) fn lanes(&self) -> usize {
+    pub fn lanes(&self) -> usize {
         self.block_group_size / self.blocks_per_group
     }
 
     /// Refuses values that no setting may have and groups of more than `max_group_size` work-items, with a sentence
     /// that names the setting.
-    pub(crate) fn check(&self, max_group_size: usize) -> Result<(), String> {
+    pub fn check(&self, max_group_size: usize) -> Result<(), String> {
         for setting in SETTINGS {
             if let Some(problem) = (setting.problem)(self) {
                 return Err(format!("{} is {}, {problem}", setting.name, setting.value(self)));
@@ -163,7 +172,7 @@ impl Tuning {
             return Err(format!("{blocks_per_group} blocks do not share {block_group_size} work-items"));
         }
         // The generated schemes and the tail make their groups as small as the device needs.
-        let windows = if self.scheme == Scheme::Slab { self.group_size } else { 1 };
+        let windows = if self.scheme == StreamScheme::Slab { self.group_size } else { 1 };
         let tiles = self.forward_tile[0].max(self.inverse_tile[0]);
         let largest = windows.max(self.block_group_size).max(tiles);
         if largest > max_group_size {
@@ -207,12 +216,9 @@ mod tests {
         let refused = |tuning: Tuning, max_group_size| tuning.check(max_group_size).unwrap_err();
         assert_eq!(refused(Tuning { strip: 0, ..Tuning::GPU }, 1024), "strip is 0, not one of 16..=1024");
         assert!(refused(Tuning { min_segment: usize::MAX, ..Tuning::CPU }, 1024).starts_with("min_segment"));
-        let slab = Tuning { scheme: Scheme::Slab, group_size: 512, ..Tuning::GPU };
+        let slab = Tuning { scheme: StreamScheme::Slab, group_size: 512, ..Tuning::GPU };
         assert!(refused(slab, 256).contains("512 work-items"));
         assert!(refused(Tuning { block_group_size: 64, ..Tuning::CPU }, 32).contains("64 work-items"));
         assert!(refused(Tuning::GPU, 128).contains("160 work-items"));
-        assert!(
-            refused(Tuning { scheme: Scheme::Monolithic, ..Tuning::CPU }, 1024).starts_with("scheme is Monolithic")
-        );
     }
 }

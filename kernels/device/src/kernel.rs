@@ -4,30 +4,33 @@ use std::sync::Arc;
 
 use ocl::core::{self as cl, ArgVal};
 
-use super::answer::failed;
-use super::handle::Handle;
-use super::{Result, fault};
 use crate::DeviceError;
+use crate::answer::failed;
+use crate::handle::Handle;
+use crate::{Result, fault};
 
 /// A built program.
-pub(crate) type Program = Arc<Handle<cl::Program>>;
+pub type Program = Arc<Handle<cl::Program>>;
 
 /// A kernel with its arguments, which are known by their names.
-pub(crate) struct Kernel {
-    pub(super) handle: Handle<cl::Kernel>,
+pub struct Kernel {
+    pub(crate) handle: Handle<cl::Kernel>,
     names: Vec<&'static str>,
 }
 
 /// A kernel's argument.
 #[derive(Clone, Copy)]
-pub(crate) enum Arg<'a> {
+pub enum Arg<'a> {
+    /// Device memory.
     Memory(&'a cl::Mem),
+    /// An `int` or `uint`.
     Int(i32),
+    /// A `float`.
     Float(f32),
 }
 
 /// An argument and its name in OpenCL C.
-pub(crate) type NamedArg<'a> = (&'static str, Arg<'a>);
+pub type NamedArg<'a> = (&'static str, Arg<'a>);
 
 impl From<usize> for Arg<'_> {
     /// Converts a size; sizes are bounded by the largest picture and fit.
@@ -39,7 +42,7 @@ impl From<usize> for Arg<'_> {
 /// Creates the kernel `name` of `program` with its arguments, all of them and in order.
 ///
 /// An error if the program's text has other names or kinds of arguments. Drivers that keep none of them cannot tell.
-pub(crate) fn kernel(program: &cl::Program, name: &str, args: &[NamedArg<'_>]) -> Result<Kernel> {
+pub fn kernel(program: &cl::Program, name: &str, args: &[NamedArg<'_>]) -> Result<Kernel> {
     fault::check("clCreateKernel")?;
     let handle = Handle::from(cl::create_kernel(program, name).map_err(failed("clCreateKernel"))?);
     compare(&handle, name, args)?;
@@ -49,13 +52,13 @@ pub(crate) fn kernel(program: &cl::Program, name: &str, args: &[NamedArg<'_>]) -
 }
 
 /// Gives each of these arguments its name.
-pub(crate) fn named<'a, const N: usize>(names: [&'static str; N], args: [Arg<'a>; N]) -> [NamedArg<'a>; N] {
+pub fn named<'a, const N: usize>(names: [&'static str; N], args: [Arg<'a>; N]) -> [NamedArg<'a>; N] {
     std::array::from_fn(|index| (names[index], args[index]))
 }
 
 impl Kernel {
     /// Sets the argument `name`.
-    pub(crate) fn set(&self, name: &str, arg: Arg<'_>) -> Result<()> {
+    pub fn set(&self, name: &str, arg: Arg<'_>) -> Result<()> {
         let Some(index) = self.names.iter().position(|&of| of == name) else {
             return Err(DeviceError::Failed { call: "clSetKernelArg", reason: format!("there is no argument {name}") });
         };
@@ -107,12 +110,12 @@ fn compare(kernel: &cl::Kernel, name: &str, args: &[NamedArg<'_>]) -> Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opencl::device;
-    use crate::opencl::device::header::Header;
+    use crate::header::Header;
+    use crate::named;
 
     #[test]
     fn arguments_of_another_name_number_or_type_are_refused() {
-        let device = device::find(None).unwrap();
+        let device = named(None).unwrap().built_in();
         let text = "__kernel void two(int first, float second) {}";
         let program = device.build(&Header::default(), &[text]).unwrap();
         let error = |args: &[NamedArg<'_>]| kernel(&program, "two", args).err().map(|error| error.to_string());

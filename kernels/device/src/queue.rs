@@ -10,19 +10,18 @@ use std::time::Duration;
 
 use ocl::core::{self as cl, OclPrm};
 
-use super::answer::failed;
-use super::handle::Handle;
-use super::kernel::{Arg, Kernel};
-use super::memory::fits;
-use super::{Device, Result, fault};
-use crate::DeviceError;
+use crate::answer::failed;
+use crate::handle::Handle;
+use crate::kernel::{Arg, Kernel};
+use crate::memory::fits;
+use crate::{Device, DeviceError, Result, fault};
 
 /// Device memory, whatever it holds.
-pub(crate) type Mem = Arc<Handle<cl::Mem>>;
+pub type Mem = Arc<Handle<cl::Mem>>;
 
 /// Commands of which a queue notes the times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timing {
+pub enum Timing {
     /// Nothing.
     Off,
     /// Of transfers, [`Queue::marker`]s and [`Queue::launch_marked`], not of other kernels.
@@ -36,7 +35,7 @@ pub(crate) enum Timing {
 /// There is one queue that notes when commands ran and one that does not, of which one is in use: noting costs time,
 /// and keeps commands of several queues from running closely side by side.
 #[derive(Clone)]
-pub(crate) struct Queue {
+pub struct Queue {
     noting: Arc<Handle<cl::CommandQueue>>,
     plain: Arc<Handle<cl::CommandQueue>>,
     timing: Arc<AtomicU8>,
@@ -46,19 +45,19 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Allocates device memory with these values.
-    pub(crate) fn constant<T: OclPrm>(&self, values: &[T]) -> Result<Buffer<T>> {
+    pub fn constant<T: OclPrm>(&self, values: &[T]) -> Result<Buffer<T>> {
         let buffer = self.buffer(values.len())?;
         self.upload_now(values, &buffer)?;
         Ok(buffer)
     }
 
     /// Creates a queue on `device` that notes when commands ran.
-    pub(crate) fn new(device: &Arc<Device>) -> Result<Self> {
+    pub fn new(device: &Arc<Device>) -> Result<Self> {
         Self::with(device, true)
     }
 
     /// Creates a queue on `device`; one that is not `timed` makes no events for its kernels.
-    pub(crate) fn with(device: &Arc<Device>, timed: bool) -> Result<Self> {
+    pub fn with(device: &Arc<Device>, timed: bool) -> Result<Self> {
         let timing = if timed { Timing::Commands } else { Timing::Off };
         Self::switched_by(device, Arc::new(AtomicU8::new(timing as u8)))
     }
@@ -71,19 +70,19 @@ impl Queue {
     }
 
     /// Creates another queue on the same device, timed whenever this one is.
-    pub(crate) fn beside(&self) -> Result<Self> {
+    pub fn beside(&self) -> Result<Self> {
         Self::switched_by(&self.device, self.timing.clone())
     }
 
     /// Sets the commands noted from here on, of this queue, its clones and those beside it. All queued commands must
     /// have ended, and nobody else may use any of them meanwhile.
-    pub(crate) fn set_timing(&self, timing: Timing) {
+    pub fn set_timing(&self, timing: Timing) {
         self.timing.store(timing as u8, Ordering::Relaxed);
     }
 
     /// Sets the timing for a frame that is `measured` or not: by stages where noting every kernel would keep queues
     /// from working closely side by side.
-    pub(crate) fn set_measured(&self, measured: bool) {
+    pub fn set_measured(&self, measured: bool) {
         self.set_timing(match measured {
             false => Timing::Off,
             true if self.device.queues_overlap => Timing::Markers,
@@ -92,7 +91,7 @@ impl Queue {
     }
 
     /// Returns true if few kernels are noted, and stages are known by the commands before and after them.
-    pub(crate) fn is_marked(&self) -> bool {
+    pub fn is_marked(&self) -> bool {
         self.timing.load(Ordering::Relaxed) == Timing::Markers as u8
     }
 
@@ -105,7 +104,7 @@ impl Queue {
     }
 
     /// Returns the moment at which everything queued before has ended.
-    pub(crate) fn marker(&self) -> Result<Event> {
+    pub fn marker(&self) -> Result<Event> {
         let mut event = cl::Event::null();
         fault::check("clEnqueueMarkerWithWaitList")?;
         cl::enqueue_marker_with_wait_list(self.in_use(), NO_WAIT, Some(&mut event), None)
@@ -114,12 +113,12 @@ impl Queue {
     }
 
     /// Returns the device it belongs to.
-    pub(crate) fn device(&self) -> &Arc<Device> {
+    pub fn device(&self) -> &Arc<Device> {
         &self.device
     }
 
     /// Allocates device memory for `len` values.
-    pub(crate) fn buffer<T: OclPrm>(&self, len: usize) -> Result<Buffer<T>> {
+    pub fn buffer<T: OclPrm>(&self, len: usize) -> Result<Buffer<T>> {
         self.allocate(len, cl::MemFlags::READ_WRITE)
     }
 
@@ -145,16 +144,16 @@ impl Queue {
             }
             _ => failed("clCreateBuffer")(error),
         })?;
-        #[cfg(test)]
+        #[cfg(debug_assertions)]
         if self.device.counted.is_none() {
-            super::memory::tests::note_allocation(needed_bytes);
+            crate::memory::noted::allocation(needed_bytes);
         }
         Ok(Buffer { mem: Arc::new(mem.into()), len, values: PhantomData })
     }
 
     /// Allocates host memory for `len` values that the device reads and writes without another copy, mapped for life
     /// and zero at first.
-    pub(crate) fn pinned<T: OclPrm>(&self, len: usize) -> Result<Pinned<T>> {
+    pub fn pinned<T: OclPrm>(&self, len: usize) -> Result<Pinned<T>> {
         let flags = cl::MemFlags::READ_WRITE | cl::MemFlags::ALLOC_HOST_PTR;
         let mut buffer = self.allocate::<T>(len, flags)?;
         if self.device.counted.is_some() {
@@ -184,22 +183,17 @@ impl Queue {
 
     /// Runs `kernel` in `groups` groups of `group_size` work-items, both (columns, rows). There is an event if the queue
     /// is timed.
-    pub(crate) fn launch(&self, kernel: &Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Result<Option<Event>> {
+    pub fn launch(&self, kernel: &Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Result<Option<Event>> {
         self.launch_from(kernel, [0, 0], groups, group_size, &[])
     }
 
     /// Launches as [`Self::launch`] does, a kernel that is noted where few are.
-    pub(crate) fn launch_marked(
-        &self,
-        kernel: &Kernel,
-        groups: [usize; 2],
-        group_size: [usize; 2],
-    ) -> Result<Option<Event>> {
+    pub fn launch_marked(&self, kernel: &Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Result<Option<Event>> {
         self.launch_noted(kernel, [0, 0], groups, group_size, &[], Timing::Markers)
     }
 
     /// Launches as [`Self::launch`] does, from work-item `first` on, the global offset, after the events in `after`.
-    pub(crate) fn launch_from(
+    pub fn launch_from(
         &self,
         kernel: &Kernel,
         first: [usize; 2],
@@ -239,12 +233,12 @@ impl Queue {
     }
 
     /// Copies the first `len` values of `from` to the front of `to`.
-    pub(crate) fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<Event> {
+    pub fn upload<T: OclPrm>(&self, from: &Pinned<T>, to: &Buffer<T>, len: usize) -> Result<Event> {
         self.upload_range(from, 0, to, 0, len)
     }
 
     /// Copies `len` values of `from`, starting at `at`, to `to`, starting at `to_at`.
-    pub(crate) fn upload_range<T: OclPrm>(
+    pub fn upload_range<T: OclPrm>(
         &self,
         from: &Pinned<T>,
         at: usize,
@@ -267,7 +261,7 @@ impl Queue {
     }
 
     /// Copies `from` to the front of `to`, both in device memory.
-    pub(crate) fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event> {
+    pub fn copy<T: OclPrm>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event> {
         check_range("clEnqueueCopyBuffer", from.len, to.len)?;
         let (mut event, len) = (cl::Event::null(), from.len);
         fault::check("clEnqueueCopyBuffer")?;
@@ -286,7 +280,7 @@ impl Queue {
     }
 
     /// Makes later commands of the queue run after `events` of any queue of the device.
-    pub(crate) fn wait_for(&self, events: &[Event]) -> Result<()> {
+    pub fn wait_for(&self, events: &[Event]) -> Result<()> {
         let list = wait_list(events);
         fault::check("clEnqueueBarrierWithWaitList")?;
         cl::enqueue_barrier_with_wait_list(self.in_use(), list.as_ref(), NO_EVENT, None)
@@ -294,7 +288,7 @@ impl Queue {
     }
 
     /// Copies `values` from any host memory to the front of `to` and waits until they have been read.
-    pub(crate) fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>) -> Result<()> {
+    pub fn upload_now<T: OclPrm>(&self, values: &[T], to: &Buffer<T>) -> Result<()> {
         check_range("clEnqueueWriteBuffer", values.len(), to.len)?;
         if self.device.counted.is_some() {
             return Ok(());
@@ -306,12 +300,12 @@ impl Queue {
     }
 
     /// Copies the first `len` values of `from` to the front of `to`.
-    pub(crate) fn download<T: OclPrm>(&self, from: &Buffer<T>, to: &mut Pinned<T>, len: usize) -> Result<Event> {
+    pub fn download<T: OclPrm>(&self, from: &Buffer<T>, to: &mut Pinned<T>, len: usize) -> Result<Event> {
         self.download_range(from, 0, to, 0, len)
     }
 
     /// Copies `len` values of `from`, starting at `at`, to `to`, starting at `to_at`.
-    pub(crate) fn download_range<T: OclPrm>(
+    pub fn download_range<T: OclPrm>(
         &self,
         from: &Buffer<T>,
         at: usize,
@@ -333,7 +327,7 @@ impl Queue {
     }
 
     /// Sets all values of `buffer` to zero.
-    pub(crate) fn clear<T: OclPrm>(&self, buffer: &Buffer<T>) -> Result<()> {
+    pub fn clear<T: OclPrm>(&self, buffer: &Buffer<T>) -> Result<()> {
         if self.device.counted.is_some() {
             return Ok(());
         }
@@ -343,20 +337,20 @@ impl Queue {
     }
 
     /// Starts what was queued.
-    pub(crate) fn flush(&self) -> Result<()> {
+    pub fn flush(&self) -> Result<()> {
         fault::check("clFlush")?;
         cl::flush(self.in_use()).map_err(failed("clFlush"))
     }
 
     /// Waits until everything queued has run.
-    pub(crate) fn finish(&self) -> Result<()> {
+    pub fn finish(&self) -> Result<()> {
         fault::check("clFinish")?;
         cl::finish(self.in_use()).map_err(failed("clFinish"))
     }
 
     /// Finishes as [`Self::finish`] does, after a failure, of which another one would say nothing new: host memory may
     /// be used again, since a device that cannot even finish runs nothing.
-    pub(crate) fn settle(&self) {
+    pub fn settle(&self) {
         let _ = cl::finish(&self.noting);
         let _ = cl::finish(&self.plain);
     }
@@ -364,7 +358,7 @@ impl Queue {
 
 /// Passes on the result of a frame. After a failure, waits until no command of these queues uses staging memory, which
 /// the next frame fills.
-pub(crate) fn settled<'a, T, E>(result: Result<T, E>, queues: impl IntoIterator<Item = &'a Queue>) -> Result<T, E> {
+pub fn settled<'a, T, E>(result: Result<T, E>, queues: impl IntoIterator<Item = &'a Queue>) -> Result<T, E> {
     if result.is_err() {
         queues.into_iter().for_each(Queue::settle);
     }
@@ -383,7 +377,7 @@ fn check_range(call: &'static str, needed: usize, there: usize) -> Result<()> {
 
 /// The end of a command.
 #[derive(Clone, Debug)]
-pub(crate) struct Event(Arc<Handle<cl::Event>>);
+pub struct Event(Arc<Handle<cl::Event>>);
 
 impl From<cl::Event> for Event {
     fn from(event: cl::Event) -> Self {
@@ -394,7 +388,7 @@ impl From<cl::Event> for Event {
 impl Event {
     /// Returns the start and end of the command, nanoseconds of the device's clock; `None` if nobody noted them. Waits
     /// for its end, because with some drivers a finished queue does not mean a finished event.
-    pub(crate) fn ran(&self) -> Result<Option<(u64, u64)>> {
+    pub fn ran(&self) -> Result<Option<(u64, u64)>> {
         wait(std::slice::from_ref(self))?;
         fault::check("clGetEventProfilingInfo")?;
         let time = |which| match cl::get_event_profiling_info(&**self.0, which) {
@@ -428,7 +422,7 @@ fn wait_list(after: &[Event]) -> Option<WaitList> {
 }
 
 /// Waits for all `events`.
-pub(crate) fn wait(events: &[Event]) -> Result<()> {
+pub fn wait(events: &[Event]) -> Result<()> {
     fault::check("clWaitForEvents")?;
     match wait_list(events) {
         Some(list) => cl::wait_for_events(events.len() as u32, &&list).map_err(failed("clWaitForEvents")),
@@ -437,7 +431,7 @@ pub(crate) fn wait(events: &[Event]) -> Result<()> {
 }
 
 /// Returns the time from the first start to the last end of these events' commands, by the device's clock.
-pub(crate) fn span(events: &[Event]) -> Result<Duration> {
+pub fn span(events: &[Event]) -> Result<Duration> {
     let times = events.iter().map(Event::ran).collect::<Result<Vec<_>, _>>()?;
     let times = times.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| DeviceError::Failed {
         call: "clGetEventProfilingInfo",
@@ -449,31 +443,32 @@ pub(crate) fn span(events: &[Event]) -> Result<Duration> {
 }
 
 /// Device memory.
-pub(crate) struct Buffer<T> {
+pub struct Buffer<T> {
     mem: Mem,
     len: usize,
     values: PhantomData<T>,
 }
 
+#[allow(clippy::len_without_is_empty, reason = "there is always room for a value")]
 impl<T> Buffer<T> {
     /// Returns the number of values it holds.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
     /// Returns the memory itself, which lives as long as any handle.
-    pub(crate) fn handle(&self) -> Mem {
+    pub fn handle(&self) -> Mem {
         self.mem.clone()
     }
 
     /// Returns it as a kernel's argument.
-    pub(crate) fn arg(&self) -> Arg<'_> {
+    pub fn arg(&self) -> Arg<'_> {
         Arg::Memory(&self.mem)
     }
 }
 
 /// Host memory that the device can reach.
-pub(crate) struct Pinned<T: OclPrm> {
+pub struct Pinned<T: OclPrm> {
     start: *mut T,
     map: cl::MemMap<T>,
     buffer: Buffer<T>,
@@ -485,13 +480,13 @@ unsafe impl<T: OclPrm> Send for Pinned<T> {}
 
 impl<T: OclPrm> Pinned<T> {
     /// Returns the values. The caller has waited for transfers into them.
-    pub(crate) fn values(&self) -> &[T] {
+    pub fn values(&self) -> &[T] {
         // SAFETY: mapped for life, `len` values, initialised when mapped.
         unsafe { std::slice::from_raw_parts(self.start, self.buffer.len) }
     }
 
     /// Returns the values, to be written. The caller has waited for transfers out of them.
-    pub(crate) fn values_mut(&mut self) -> &mut [T] {
+    pub fn values_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `values`, and `self` is borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.buffer.len) }
     }

@@ -3,76 +3,52 @@
 //! Devices are looked for once per process and a device's context is shared by everything that uses it: some
 //! drivers do not stand being opened from several threads at once.
 
-pub(crate) mod answer;
-pub(crate) mod copy;
-pub(crate) mod fault;
-#[cfg(test)]
-mod fault_tests;
-pub(crate) mod found;
-pub(crate) mod handle;
-pub(crate) mod hang;
-pub(crate) mod header;
-pub(crate) mod kernel;
-pub(crate) mod limits;
-pub(crate) mod memory;
-pub(crate) mod queue;
-pub(crate) mod staged;
-pub(crate) mod timeline;
-
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ocl::core as cl;
 
-use self::answer::{failed, text};
-pub use self::found::devices;
-pub(crate) use self::found::{find, named};
-use self::handle::Handle;
-use self::header::Header;
-use self::kernel::Program;
-use self::memory::Memory;
-use crate::tune::Tuning;
-use crate::{Backend, BackendInfo, DeviceError, DeviceInfo};
-
-/// The result of what a device does.
-pub(crate) type Result<T, E = DeviceError> = std::result::Result<T, E>;
+use crate::answer::{failed, text};
+use crate::handle::Handle;
+use crate::header::Header;
+use crate::kernel::Program;
+use crate::memory::Memory;
+use crate::settings::Tuning;
+use crate::{DeviceError, DeviceInfo, Result, hang, limits};
 
 /// An OpenCL device of this machine with the settings to run with.
 #[derive(Clone)]
-pub(crate) struct Device {
+pub struct Device {
     pub(crate) id: cl::DeviceId,
-    pub(crate) info: DeviceInfo,
+    /// Its description.
+    pub info: DeviceInfo,
     /// Largest single buffer that the driver allows, bytes.
-    max_allocation_bytes: u64,
+    pub(crate) max_allocation_bytes: u64,
     /// True if its memory is the host's.
-    pub(crate) shares_host_memory: bool,
+    pub shares_host_memory: bool,
     /// Most work-items in a group.
-    pub(crate) max_group_size: usize,
-    pub(crate) tuning: Tuning,
+    pub max_group_size: usize,
+    /// The settings to run with.
+    pub tuning: Tuning,
     /// True if several queues may run kernels at once. Not in PoCL before version 6, which looks a finished kernel up
     /// by its text and group size alone: two sizes of grid in flight mix up their use counts, and an assertion ends the
     /// process (`pocl_release_dlhandle_cache`). One kernel fills all cores there, so one queue loses nothing.
-    pub(crate) queues_overlap: bool,
+    pub queues_overlap: bool,
     /// True if kernels may tell its second-level cache what to keep (`cl/transform/dwt_tile.cl`).
-    pub(crate) has_cache_hints: bool,
-    opened: Arc<Mutex<Opened>>,
+    pub has_cache_hints: bool,
+    pub(crate) opened: Arc<Mutex<Opened>>,
     /// If there is this, buffers are counted there, and have room for one value each.
-    counted: Option<Arc<Memory>>,
+    pub(crate) counted: Option<Arc<Memory>>,
 }
 
 /// Handles made once for a device, whatever its settings.
 #[derive(Default)]
-struct Opened {
+pub(crate) struct Opened {
     context: Option<Arc<Handle<cl::Context>>>,
     /// The only queue of a device whose queues may not overlap.
     queue: Option<Arc<Handle<cl::CommandQueue>>>,
     /// Programs by their text.
     programs: Vec<(String, Program)>,
-}
-
-/// Returns the description of the back end, chosen for `reason`.
-pub(crate) fn backend(device: &Device, reason: &str) -> BackendInfo {
-    BackendInfo { kind: Backend::Opencl, device: device.info.name.clone(), reason: reason.to_owned() }
 }
 
 impl Device {
@@ -115,7 +91,7 @@ impl Device {
     }
 
     /// Returns the bytes of local memory; the least that OpenCL allows if the driver does not say.
-    pub(crate) fn local_memory_bytes(&self) -> usize {
+    pub fn local_memory_bytes(&self) -> usize {
         match cl::get_device_info(self.id, cl::DeviceInfo::LocalMemSize) {
             Ok(cl::DeviceInfoResult::LocalMemSize(bytes)) => usize::try_from(bytes).unwrap_or(usize::MAX),
             _ => 32 << 10,
@@ -123,30 +99,30 @@ impl Device {
     }
 
     /// Returns true if it computes in f64.
-    pub(crate) fn has_doubles(&self) -> bool {
+    pub fn has_doubles(&self) -> bool {
         let extensions = text(cl::get_device_info(self.id, cl::DeviceInfo::Extensions));
         extensions.split_whitespace().any(|extension| extension == "cl_khr_fp64")
     }
 
     /// Returns the same device with other settings. Both share one context.
-    pub(crate) fn with_tuning(&self, tuning: Tuning) -> Self {
+    pub fn with_tuning(&self, tuning: Tuning) -> Self {
         Self { tuning, ..self.clone() }
     }
 
     /// Returns the same device, whose buffers are only counted.
-    fn counting(&self, counted: Arc<Memory>) -> Self {
+    pub(crate) fn counting(&self, counted: Arc<Memory>) -> Self {
         Self { counted: Some(counted), ..self.clone() }
     }
 
     /// Returns true once [`Self::build`] has built this.
-    pub(crate) fn is_built(&self, header: &Header, sources: &[&str]) -> bool {
+    pub fn is_built(&self, header: &Header, sources: &[&str]) -> bool {
         let key = key(header, sources);
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.programs.iter().any(|(of, _)| *of == key)
     }
 
     /// Returns the program of these texts, one after another behind `header`; built on first use.
-    pub(crate) fn build(&self, header: &Header, sources: &[&str]) -> Result<Program> {
+    pub fn build(&self, header: &Header, sources: &[&str]) -> Result<Program> {
         let key = key(header, sources);
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = opened.programs.iter().find(|(of, _)| *of == key) {

@@ -10,10 +10,10 @@ use ocl::core as cl;
 
 /// An object that is released quietly.
 #[derive(Debug)]
-pub(crate) struct Handle<T: Release>(ManuallyDrop<T>);
+pub struct Handle<T: Release>(ManuallyDrop<T>);
 
 /// An object with a reference count of the driver's.
-pub(crate) trait Release {
+pub trait Release {
     /// Gives one reference back.
     ///
     /// # Safety

@@ -2,10 +2,10 @@
 
 use ocl::core::{self as cl, KernelWorkGroupInfo as What, KernelWorkGroupInfoResult as Answer};
 
-use super::Result;
-use super::answer::{failed, text};
-use super::handle::Handle;
 use crate::DeviceError;
+use crate::Result;
+use crate::answer::{failed, text};
+use crate::handle::Handle;
 
 /// Refuses a program of which a kernel needs more local memory than the device has. Some drivers find that out only
 /// when the kernel is to run. Group sizes are left to the driver: NVIDIA's states less than what it runs.
@@ -34,12 +34,12 @@ fn refused(reason: String) -> DeviceError {
 
 #[cfg(test)]
 mod tests {
-    use crate::opencl::device;
-    use crate::opencl::device::header::Header;
+    use crate::header::Header;
+    use crate::named;
 
     #[test]
     fn local_memory_that_is_not_there_is_refused() {
-        let device = device::find(None).unwrap();
+        let device = named(None).unwrap().built_in();
         let source = |bytes: u64| {
             format!(
                 "__kernel void greedy(__global int *out) {{ __local int a[{}]; a[get_global_id(0)] = 1; \

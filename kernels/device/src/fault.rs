@@ -1,13 +1,15 @@
-//! Faults of OpenCL calls, for tests.
+//! Faults of OpenCL calls, in builds with debug assertions, for tests.
 
-#[cfg(not(test))]
+#[cfg(not(debug_assertions))]
 pub(crate) use off::check;
-#[cfg(test)]
-pub(crate) use on::{Fault, check, inject};
+#[cfg(debug_assertions)]
+pub(crate) use on::check;
+#[cfg(debug_assertions)]
+pub use on::{Fault, inject};
 
-#[cfg(not(test))]
+#[cfg(not(debug_assertions))]
 mod off {
-    use crate::opencl::device::Result;
+    use crate::Result;
 
     /// Never fails.
     #[inline]
@@ -16,16 +18,16 @@ mod off {
     }
 }
 
-#[cfg(test)]
+#[cfg(debug_assertions)]
 mod on {
     use std::cell::Cell;
 
     use crate::DeviceError;
-    use crate::opencl::device::Result;
+    use crate::Result;
 
     /// Calls of this thread that fail.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) enum Fault {
+    pub enum Fault {
         /// None.
         Never,
         /// The n-th from now on, counted from 0, and no other.
@@ -40,7 +42,7 @@ mod on {
     }
 
     /// Makes calls of this thread fail; returns whether any did since the last time.
-    pub(crate) fn inject(fault: Fault) -> bool {
+    pub fn inject(fault: Fault) -> bool {
         FAULT.set(fault);
         STRUCK.replace(false)
     }

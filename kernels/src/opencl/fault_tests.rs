@@ -3,15 +3,15 @@
 
 use std::fmt::Debug;
 
+use device::fault::{Fault, inject};
 use picture::coded::{PredictedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
-use super::fault::{Fault, inject};
-use super::memory::open_on;
 use crate::motion::any_field;
 use crate::motion::{Effort, PredictError, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
+use crate::opencl::open_on;
 use crate::opencl::transform::whole::OpenClTransform;
 use crate::{
     Backend, BackendChoice, CodecError, Decoder, DeviceError, Encoder, OpenError, Picture, Target, Transform,

@@ -2,8 +2,8 @@
 
 use picture::frame::Channel;
 
-use super::Result;
-use super::queue::Event;
+use crate::Result;
+use crate::queue::Event;
 
 /// Stage of a frame that commands of the device belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ const MEASURED_EVERY: u64 = 64;
 
 /// Frames that are measured.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sampling {
+pub struct Sampling {
     every: u64,
     frame: u64,
 }
@@ -98,12 +98,12 @@ impl Default for Sampling {
 
 impl Sampling {
     /// Measures the next two frames, and every `frames`-th one after the first.
-    pub(crate) fn every(frames: u64) -> Self {
+    pub fn every(frames: u64) -> Self {
         Self { every: frames.max(1), frame: 0 }
     }
 
     /// Returns true if the next frame is measured.
-    pub(crate) fn next(&mut self) -> bool {
+    pub fn measures_next(&mut self) -> bool {
         // The second frame too: in the first one, drivers are still compiling.
         let measured = self.frame.is_multiple_of(self.every) || self.frame == 1;
         self.frame = self.frame.wrapping_add(1);
@@ -132,7 +132,7 @@ impl Timed {
 
 /// Events of the frame in work.
 #[derive(Default)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     timed: Vec<(Channel, DeviceStage, Timed)>,
     /// The command behind which a stage of the channel begins.
     begun: Vec<(Channel, Event)>,
@@ -140,24 +140,24 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Forgets the last frame.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.timed.clear();
         self.begun.clear();
     }
 
     /// Notes a command, if it has an event.
-    pub(crate) fn note(&mut self, channel: Channel, stage: DeviceStage, event: impl Into<Option<Event>>) {
+    pub fn note(&mut self, channel: Channel, stage: DeviceStage, event: impl Into<Option<Event>>) {
         self.timed.extend(event.into().map(|event| (channel, stage, Timed::Command(event))));
     }
 
     /// Notes that the kernels of a stage begin behind this command.
-    pub(crate) fn begin(&mut self, channel: Channel, after: &Event) {
+    pub fn begin(&mut self, channel: Channel, after: &Event) {
         self.begun.retain(|(of, _)| *of != channel);
         self.begun.push((channel, after.clone()));
     }
 
     /// Notes the kernels of `stage`, all that lies between the command of [`Self::begin`], if any, and this one.
-    pub(crate) fn end(&mut self, channel: Channel, stage: DeviceStage, before: &Event) {
+    pub fn end(&mut self, channel: Channel, stage: DeviceStage, before: &Event) {
         if let Some(at) = self.begun.iter().position(|(of, _)| *of == channel) {
             let (_, after) = self.begun.swap_remove(at);
             self.timed.push((channel, stage, Timed::Between(after, before.clone())));
@@ -165,7 +165,7 @@ impl Recorder {
     }
 
     /// Returns the timestamps of everything of which they were noted.
-    pub(crate) fn timeline(&self) -> Result<Timeline> {
+    pub fn timeline(&self) -> Result<Timeline> {
         let mut intervals = Vec::with_capacity(self.timed.len());
         for (channel, stage, timed) in &self.timed {
             if let Some((start_ns, end_ns)) = timed.ran()? {
@@ -181,13 +181,13 @@ mod tests {
     use ocl::core as cl;
 
     use super::*;
-    use crate::opencl::device;
-    use crate::opencl::device::queue::Queue;
+    use crate::named;
+    use crate::queue::Queue;
 
     #[test]
     fn commands_that_nobody_timed_are_left_out() {
-        let device = device::find(None).unwrap();
-        let queue = Queue::new(&device).unwrap();
+        let device = named(None).unwrap().built_in();
+        let queue = Queue::new(device).unwrap();
         let (from, to) = (queue.pinned::<f32>(16).unwrap(), queue.buffer::<f32>(16).unwrap());
         let untimed = cl::create_user_event(&**device.context().unwrap()).unwrap();
         cl::set_user_event_status(&untimed, cl::CommandExecutionStatus::Complete).unwrap();

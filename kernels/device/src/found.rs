@@ -1,24 +1,17 @@
 //! Finding the devices of this machine, each with its built-in settings and with those that were measured for it.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use ocl::core as cl;
-use picture::params::CodecParams;
 
-use super::Device;
-use super::answer::{failed, text};
-use crate::tune::in_use::tuned_settings_wanted;
-use crate::tune::{NotUsed, Origin, SettingsInUse, Tuning, cache};
-use crate::{Backend, DeviceInfo, DeviceKind, OpenError};
-
-/// Returns the settings of the device whose name contains `device`, or of the best one.
-pub(crate) fn settings_in_use(device: Option<&str>) -> Result<SettingsInUse, OpenError> {
-    let (device, origin) = named(device)?.in_use();
-    Ok(SettingsInUse { device: device.info.clone(), tuning: device.tuning.clone(), origin: origin.clone() })
-}
+use crate::answer::{failed, text};
+use crate::in_use::{NotUsed, Origin, tuned_settings_wanted};
+use crate::settings::Tuning;
+use crate::{Backend, Device, DeviceInfo, DeviceKind, NotFound};
 
 /// A device of this machine, with its built-in settings and with those from the cache.
-pub(crate) struct Found {
+pub struct Found {
     built_in: (Arc<Device>, Origin),
     cached: OnceLock<(Arc<Device>, Origin)>,
 }
@@ -28,47 +21,40 @@ impl Found {
         Self { built_in: (Arc::new(device), Origin::BuiltIn), cached: OnceLock::new() }
     }
 
-    pub(crate) fn info(&self) -> &DeviceInfo {
+    /// Returns its description.
+    pub fn info(&self) -> &DeviceInfo {
         &self.built_in.0.info
     }
 
     /// Returns the device with its built-in settings.
-    pub(crate) fn built_in(&self) -> &Arc<Device> {
+    pub fn built_in(&self) -> &Arc<Device> {
         &self.built_in.0
     }
 
-    /// Returns the device as it is to be opened, and where its settings come from.
-    pub(crate) fn in_use(&self) -> &(Arc<Device>, Origin) {
-        if tuned_settings_wanted() { self.cached.get_or_init(|| self.read_cache()) } else { &self.built_in }
-    }
-
-    /// Returns the device with the cached settings, if there are any and the device runs them.
-    fn read_cache(&self) -> (Arc<Device>, Origin) {
-        let built_in = &self.built_in.0;
-        let used = cache::read(&built_in.info).and_then(|(path, tuning)| {
-            let unfit = |why| NotUsed::Refused { path: path.clone(), why };
-            tuning.check(built_in.max_group_size).map_err(unfit)?;
-            let device = built_in.with_tuning(tuning);
-            device.transform_program(CodecParams::default().boundary).map_err(|error| unfit(error.to_string()))?;
-            Ok((Arc::new(device), Origin::Cache(path)))
-        });
-        used.unwrap_or_else(|why| (built_in.clone(), Origin::NotTuned(why)))
+    /// Returns the device as it is to be opened, and where its settings come from: `read` is asked once, and only by a
+    /// program that wants the settings that were measured.
+    pub fn in_use(
+        &self,
+        read: impl FnOnce(&Arc<Device>) -> Result<(PathBuf, Arc<Device>), NotUsed>,
+    ) -> &(Arc<Device>, Origin) {
+        if !tuned_settings_wanted() {
+            return &self.built_in;
+        }
+        self.cached.get_or_init(|| match read(self.built_in()) {
+            Ok((path, device)) => (device, Origin::Cache(path)),
+            Err(why) => (self.built_in().clone(), Origin::NotTuned(why)),
+        })
     }
 }
 
-/// Returns all OpenCL devices, in the order of their platforms; [`OpenError::NoOpenClPlatform`] if there is no driver.
-pub fn devices() -> Result<Vec<DeviceInfo>, OpenError> {
+/// Returns all OpenCL devices, in the order of their platforms; [`NotFound::Platform`] if there is no driver.
+pub fn devices() -> Result<Vec<DeviceInfo>, NotFound> {
     Ok(found()?.iter().map(|device| device.info().clone()).collect())
 }
 
-/// Returns the device whose name is or contains `name`, ignoring case, with the settings in use; without a name the
-/// first GPU, else the first device.
-pub(crate) fn find(name: Option<&str>) -> Result<Arc<Device>, OpenError> {
-    Ok(named(name)?.in_use().0.clone())
-}
-
-/// Finds the device `name`, see [`find`].
-pub(crate) fn named(name: Option<&str>) -> Result<&'static Found, OpenError> {
+/// Returns the device whose name is or contains `name`, ignoring case; without a name the first GPU, else the first
+/// device.
+pub fn named(name: Option<&str>) -> Result<&'static Found, NotFound> {
     let all = found()?;
     let chosen = match name {
         Some(name) => {
@@ -86,28 +72,28 @@ pub(crate) fn named(name: Option<&str>) -> Result<&'static Found, OpenError> {
     chosen.ok_or_else(|| match name {
         Some(name) => {
             let names: Vec<_> = all.iter().map(|device| device.info().name.as_str()).collect();
-            OpenError::NoSuchDevice { name: name.to_owned(), available: names.join(", ") }
+            NotFound::Named { name: name.to_owned(), available: names.join(", ") }
         }
-        None => OpenError::NoOpenClPlatform,
+        None => NotFound::Platform,
     })
 }
 
 /// Devices of all platforms, looked for once.
-fn found() -> Result<&'static [Found], OpenError> {
-    static FOUND: OnceLock<Result<Vec<Found>, OpenError>> = OnceLock::new();
+fn found() -> Result<&'static [Found], NotFound> {
+    static FOUND: OnceLock<Result<Vec<Found>, NotFound>> = OnceLock::new();
     match FOUND.get_or_init(|| Ok(look()?.into_iter().map(Found::new).collect())) {
         Ok(all) => Ok(all),
         Err(error) => Err(error.clone()),
     }
 }
 
-fn look() -> Result<Vec<Device>, OpenError> {
+fn look() -> Result<Vec<Device>, NotFound> {
     let mut platforms = 0;
     // SAFETY: no array is asked for, only the count. Called directly because the wrapper sleeps for seconds
     // where there is no platform.
     let status = unsafe { ocl::ffi::clGetPlatformIDs(0, std::ptr::null_mut(), &raw mut platforms) };
     if status != 0 || platforms == 0 {
-        return Err(OpenError::NoOpenClPlatform);
+        return Err(NotFound::Platform);
     }
     let mut all = Vec::new();
     for platform in cl::get_platform_ids().map_err(failed("clGetPlatformIDs"))? {
@@ -141,7 +127,7 @@ fn look() -> Result<Vec<Device>, OpenError> {
             });
         }
     }
-    if all.is_empty() { Err(OpenError::NoOpenClPlatform) } else { Ok(all) }
+    if all.is_empty() { Err(NotFound::Platform) } else { Ok(all) }
 }
 
 /// Returns the major number of the compute capability of an NVIDIA device.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::settings::Tuning;
 use crate::DeviceInfo;
+use crate::settings::Tuning;
 
 static FROM_CACHE: AtomicBool = AtomicBool::new(false);
 
@@ -14,6 +14,7 @@ pub fn use_tuned_settings() {
     FROM_CACHE.store(true, Ordering::Relaxed);
 }
 
+#[cfg_attr(not(feature = "opencl"), allow(dead_code, reason = "no device has settings then"))]
 /// Returns true after [`use_tuned_settings`].
 pub(crate) fn tuned_settings_wanted() -> bool {
     FROM_CACHE.load(Ordering::Relaxed)
