@@ -1,6 +1,6 @@
 // Shared by all kernels.
 //
-// Every number that Rust and OpenCL C share comes in the header of the program (src/opencl/device/header.rs):
+// Every number that Rust and OpenCL C share comes in the header of the program (kernels/device/src/header.rs):
 //   LSIZE                 work-items in a group: 1 on CPU devices, where the compiler vectorises the inner
 //                         loops, and a few warps on GPUs
 //   STRIP                 column pairs that one group of the transform writes

@@ -13,6 +13,7 @@ use super::line::Lines;
 use super::rowcolumn::RowColumn;
 use super::scheme::Tiles;
 use super::slab::Slab;
+use super::small::Small;
 use super::tail::Tail;
 use super::tile::Separable;
 use crate::reference::sample::Sample;
@@ -26,7 +27,7 @@ pub(crate) struct Schemes<T> {
     lines: Option<Lines>,
     /// For levels of up to so many samples, which do not fill the device: the same lifting steps, a barrier each, by
     /// many work-items that do little.
-    small: Option<(Tiles, usize)>,
+    small: Option<(Small, usize)>,
     tail: Option<Tail>,
 }
 
@@ -107,8 +108,8 @@ impl<T> Schemes<T> {
         let tiles = Box::new(Separable::new(device, wavelet, element, boundary)?);
         let mut separable = Self::new(tiles, pyramid, || Lines::new(device, wavelet, element, boundary))?;
         if device.tuning.small_level > 0 {
-            let tiles = Tiles::new(device, Scheme::Separable, wavelet, element, boundary)?;
-            separable.small = Some((tiles, device.tuning.small_level));
+            let small = Small::new(device, wavelet, element, boundary)?;
+            separable.small = Some((small, device.tuning.small_level));
         }
         separable.tail = Some(Tail::new(device, wavelet, element, boundary)?);
         Ok(separable)
@@ -137,11 +138,11 @@ impl<T> Schemes<T> {
 
     /// Returns the kernels that compute a level of this size.
     pub(crate) fn of(&self, size: &LevelSize) -> &dyn LevelKernels<T> {
-        let fits = |(tiles, most): &&(Tiles, usize)| {
-            size.w * size.h <= *most && <Tiles as LevelKernels<T>>::takes(tiles, size)
+        let fits = |(small, most): &&(Small, usize)| {
+            size.w * size.h <= *most && <Small as LevelKernels<T>>::takes(small, size)
         };
-        if let Some((tiles, _)) = self.small.as_ref().filter(fits) {
-            return tiles;
+        if let Some((small, _)) = self.small.as_ref().filter(fits) {
+            return small;
         }
         match &self.lines {
             Some(lines) if !self.scheme.takes(size) => lines,

@@ -16,6 +16,7 @@ pub(crate) mod programs;
 pub(crate) mod rowcolumn;
 pub(crate) mod scheme;
 pub(crate) mod slab;
+pub(crate) mod small;
 pub(crate) mod source;
 pub(crate) mod tail;
 pub(crate) mod tile;

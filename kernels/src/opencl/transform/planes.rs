@@ -1,10 +1,12 @@
 //! The transform of planes of any element by any filter and scheme. Colour is converted on the host; pictures of
 //! streams have a faster way, [`super::whole::OpenClTransform`].
 
+use std::sync::Arc;
+
 use device::OclPrm;
-use device::Result;
 use device::memory::open_within;
 use device::queue::{Buffer, Pinned, Queue, settled};
+use device::{Device, Result};
 use picture::pyramid::Pyramid;
 
 use super::ChannelTransform;
@@ -35,9 +37,13 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
     /// Opens this transform on the device whose name contains `device`, or on the best one; `reason` says why this back
     /// end was chosen.
     pub(crate) fn open(params: &TransformParams, device: Option<&str>, reason: &str) -> Result<Self, OpenError> {
-        let device = find(device)?;
+        Self::on(&find(device)?, params, reason)
+    }
+
+    /// Opens the same on this device with its settings.
+    fn on(device: &Arc<Device>, params: &TransformParams, reason: &str) -> Result<Self, OpenError> {
         let pyramids = params.pyramids();
-        let channels = open_within(&device, |device| {
+        let channels = open_within(device, |device| {
             let channel = |pyramid: &Pyramid| {
                 let queue = Queue::new(device)?;
                 let transform = ChannelTransform::new(&queue, pyramid, &Schemes::open(&queue, params, pyramid)?)?;
@@ -45,7 +51,7 @@ impl<T: Sample + Tabled> OpenClPlanes<T> {
             };
             pyramids.iter().map(channel).collect::<Result<_, OpenError>>()
         })?;
-        Ok(Self { params: params.clone(), channels, pyramids, backend: backend(&device, reason) })
+        Ok(Self { params: params.clone(), channels, pyramids, backend: backend(device, reason) })
     }
 
     fn channels(&mut self) -> Vec<PlaneChannel<'_, T>> {
@@ -158,5 +164,62 @@ impl<T: Sample + Tabled> Transform for OpenClPlanes<T> {
 
     fn backend(&self) -> &BackendInfo {
         &self.backend
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use device::settings::{StreamScheme, Tuning};
+    use picture::frame::{Chroma, FrameSize};
+    use picture::params::{Boundary, Levels, Padding};
+
+    use super::*;
+    use crate::transform::Filter;
+    use crate::wavelet::Wavelet;
+    use crate::{BackendChoice, open_transform};
+
+    /// Returns the device with settings by which quadruples compute every level that is not the tail's, in such tiles.
+    fn with_tiles(tile: [usize; 2]) -> Arc<Device> {
+        let Tuning { forward_tile, inverse_tile, tail_group_size, .. } = Tuning::CPU;
+        let settings = Tuning { scheme: StreamScheme::Separable, small_level: 1 << 24, tail_side: 16, ..Tuning::GPU };
+        let settings = Tuning { forward_tile, inverse_tile, tail_group_size, tile, ..settings };
+        Arc::new(find(None).unwrap().with_tuning(settings))
+    }
+
+    fn check<T: Sample + Tabled>(wavelet: Wavelet, boundary: Boundary, tile: [usize; 2]) {
+        let device = with_tiles(tile);
+        for (width, height) in [(17, 31), (31, 18), (64, 1), (70, 131), (2, 200), (33, 34)] {
+            for padding in [Padding::Smooth, Padding::Zero] {
+                let params = TransformParams {
+                    size: FrameSize::new(width, height).unwrap(),
+                    chroma: Chroma::Grey,
+                    filter: Filter::Wavelet(wavelet),
+                    levels: Levels::Full,
+                    boundary,
+                    padding,
+                    element: T::ELEMENT,
+                    scheme: None,
+                };
+                let values = |count: usize| {
+                    T::wrap(vec![(0..count).map(|at| T::from_centred(((at * at * 7) % 251) as f32 - 128.0)).collect()])
+                };
+                let pyramid = &params.pyramids()[0];
+                let (plane, square) = (values(pyramid.plane().pixels()), values(pyramid.side().pow(2)));
+                let mut reference = open_transform(&params, BackendChoice::Reference, None).unwrap();
+                let wanted = (reference.forward_planes(&plane).unwrap(), reference.inverse(&square).unwrap());
+                let mut opencl = OpenClPlanes::<T>::on(&device, &params, "").unwrap();
+                let found = (opencl.forward_planes(&plane).unwrap(), opencl.inverse(&square).unwrap());
+                assert!(found == wanted, "{params:?} with tiles of {tile:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn small_levels_agree_at_ugly_sizes() {
+        check::<f32>(Wavelet::Cdf97, Boundary::Symmetric, [16, 16]);
+        check::<f32>(Wavelet::Cdf97, Boundary::Periodic, [64, 8]);
+        check::<f32>(Wavelet::Dd137, Boundary::Zero, [16, 16]);
+        check::<f64>(Wavelet::Dd137, Boundary::Symmetric, [32, 8]);
+        check::<i32>(Wavelet::Cdf53, Boundary::Zero, [16, 16]);
     }
 }
