@@ -17,5 +17,5 @@ pub mod source;
 mod stall;
 mod thin;
 
-pub use link::SenderLink;
-pub use sending::{Given, Sending, Start, Threads, no_peer};
+pub use link::{Given, SenderLink};
+pub use sending::{Sending, Start, Threads, no_peer};

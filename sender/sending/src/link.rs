@@ -24,11 +24,13 @@ use crate::encode::Encoded;
 use crate::gate::Gate;
 use crate::predict::Told;
 use crate::recorder::Recorder;
-use crate::sending::Given;
 use crate::source::{SourceFrame, SourceInfo};
 
 /// Ticks of the link from one line of statistics to the next.
 const TICKS_PER_REPORT: u32 = 4;
+
+/// Takes the capture time of each frame that the network takes.
+pub type Given = Box<dyn FnMut(Timestamp) + Send>;
 
 /// Parts of the sender's link.
 pub(crate) struct Parts {

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use common::config::{LinkMode, Prediction, SenderConfig};
 use common::prediction::states_of;
 use common::session::SenderSession;
-use common::units::{FrameId, Timestamp};
+use common::units::FrameId;
 use kernels::{BackendInfo, EncodeError, OpenError, PictureRef, Target, open_encoder};
 use net::failure::Failure;
 use net::identity::Identity;
@@ -29,7 +29,7 @@ use crate::capture::Capture;
 use crate::effects::LiveEffects;
 use crate::encode::{self, Coding, Encode, Encoded, StreamEncoder};
 use crate::gate::Gate;
-use crate::link::{Parts, SenderLink};
+use crate::link::{Given, Parts, SenderLink};
 use crate::predict::{Predicting, is_plausible};
 use crate::recorder::Recorder;
 use crate::source::pattern::Pattern;
@@ -83,9 +83,6 @@ impl<'a> Start<'a> {
         Self { frames_max: None, is_finite: false, waker, own, rate, receives: true, given: None }
     }
 }
-
-/// See [`Start::given`].
-pub type Given = Box<dyn FnMut(Timestamp) + Send>;
 
 /// The threads of a sender, and what tells them to end.
 pub struct Threads {
