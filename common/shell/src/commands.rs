@@ -5,6 +5,7 @@ use net::failure::Failure;
 use net::reach::{PeersFile, invite, join, pair};
 
 use crate::cli::{Command, CommonFlags, print_identity};
+use crate::terminal::Terminal;
 use crate::{control, handed, log};
 
 /// Takes a ticket or words behind `command` out of what other users of this machine see, by starting the program anew in
@@ -22,9 +23,9 @@ pub fn run(command: &Command, program: &str, flags: &CommonFlags, shared: &Share
     match command {
         Command::Identity => print_identity(shared),
         Command::Set { settings } => control::set(program, shared, settings),
-        Command::Invite { name } => invite(shared, &file()?, name.as_deref()),
-        Command::Join { given } => join(shared, &file()?, given),
-        Command::Pair { words, name } => pair(shared, &file()?, words, name.as_deref()),
+        Command::Invite { name } => invite(shared, &file()?, name.as_deref(), &Terminal),
+        Command::Join { given } => join(shared, &file()?, given, &Terminal),
+        Command::Pair { words, name } => pair(shared, &file()?, words, name.as_deref(), &Terminal),
         Command::Run | Command::Devices { .. } | Command::Doctor { .. } | Command::Check => Ok(()),
     }
 }

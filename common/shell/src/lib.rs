@@ -20,6 +20,7 @@ pub mod settings;
 pub mod signals;
 pub mod slot;
 pub mod stats;
+mod terminal;
 mod usage;
 
 pub use doctor::speed;

@@ -28,7 +28,7 @@ use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError, Takes};
 
 pub(crate) use self::addresses::{has_network, own as own_addresses};
 pub(crate) use self::house::{House, HouseNames};
-pub use self::introduce::{invite, join, outside, pair, relay_takes_the_example};
+pub use self::introduce::{Person, invite, join, outside, pair, relay_takes_the_example};
 pub use self::learning::Learning;
 pub(crate) use self::notes::{Notes, PairSeal};
 pub use self::peers::{PeersFile, known_peers};

@@ -1,16 +1,14 @@
 //! The side that invites. It takes any key on an endpoint that carries no media, and remembers it only after a proof of
 //! the ticket's secret; once, and until the ticket expires.
 
-use std::io::IsTerminal;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::{PublicKey, SharedConfig};
 use common::reach::{Candidate, Introduced, Kind, Message, Purpose, Role, TICKET_LIFE_S, Ticket};
-use qrcode::QrCode;
-use qrcode::render::unicode::Dense1x2;
 use tokio::task::JoinSet;
 
+use super::person::Person;
 use super::post::{Mail, Post};
 use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::clock;
@@ -35,29 +33,42 @@ const WORDS_LIFE_S: u64 = 300;
 const NOBODY_WITH_TICKET: &str = "nobody has come in ten minutes, and the ticket has expired: try again with a new one";
 const NOBODY_WITH_WORDS: &str = "nobody has come in five minutes, and the words are dead";
 
-/// Prints a ticket and waits for a machine that has it: the command `invite`. `wanted`: the name for the other machine.
-pub fn invite(config: &SharedConfig, file: &PeersFile, wanted: Option<&str>) -> Result<(), Failure> {
+/// Shows a ticket and waits for a machine that has it: the command `invite`. `wanted`: the name for the other machine.
+pub fn invite(
+    config: &SharedConfig,
+    file: &PeersFile,
+    wanted: Option<&str>,
+    person: &dyn Person,
+) -> Result<(), Failure> {
     let name = name(wanted)?;
     let identity = Identity::load_or_create(&Identity::path_of(config)?)?;
     let life = (TICKET_LIFE_S, NOBODY_WITH_TICKET);
-    on_the_network(async { Inviting::run(config, file, name, &identity, Post::person(), life).await })
+    on_the_network(async {
+        let post = Post::Person(person.typed());
+        Inviting::run((config, person), file, name, &identity, post, life).await
+    })
 }
 
 /// Shows four words and waits for a machine at which they are typed: the command `pair` without words.
-pub(super) fn show_words(config: &SharedConfig, file: &PeersFile, wanted: Option<&str>) -> Result<(), Failure> {
+pub(super) fn show_words(
+    config: &SharedConfig,
+    file: &PeersFile,
+    wanted: Option<&str>,
+    person: &dyn Person,
+) -> Result<(), Failure> {
     let name = name(wanted)?;
     let identity = Identity::load_or_create(&Identity::path_of(config)?)?;
     let words = Words::new(u64::from_le_bytes(random()?));
     on_the_network(async {
         let post = Post::mailbox(config, Side::Shows, identity.public_key(), words.clone())?;
-        eprintln!(
+        person.say(
             "Say these four words to the other musician, who types `sender pair` or `receiver pair` and then the words:\n"
         );
-        println!("{words}");
-        eprintln!("\nThey work once, for five minutes, while this program runs.");
+        person.show(&words.to_string());
+        person.say("\nThey work once, for five minutes, while this program runs.");
         let nobody = format!("{NOBODY_WITH_WORDS}: {ANEW}");
         let life = (WORDS_LIFE_S, nobody.as_str());
-        Inviting::run(config, file, name, &identity, post, life).await
+        Inviting::run((config, person), file, name, &identity, post, life).await
     })
 }
 
@@ -71,7 +82,7 @@ struct Inviting {
 
 impl Inviting {
     async fn run(
-        config: &SharedConfig,
+        (config, person): (&SharedConfig, &dyn Person),
         file: &PeersFile,
         name: &str,
         identity: &Identity,
@@ -94,7 +105,7 @@ impl Inviting {
                     let candidates = search.addresses();
                     let own = inviting.own;
                     let ticket = Ticket { purpose: Purpose::Invitation, key: own, proof: secret, expires, candidates };
-                    post.give(&ticket, |ticket| show_invitation(ticket, config));
+                    post.give(&ticket, |ticket| show_invitation(ticket, config, person));
                 },
                 Some(incoming) = endpoint.incoming() => {
                     let (address, proved) = (incoming.address(), incoming.address_is_validated());
@@ -135,7 +146,7 @@ impl Inviting {
                             guest.close(code, word).await;
                             endpoint.close().await;
                             post.end().await;
-                            show_result(&stored?, file);
+                            show_result(&stored?, file, person);
                             return Ok(());
                         }
                         Err(error) => limited!(warn, "{address} was not introduced: {error}"),
@@ -143,18 +154,18 @@ impl Inviting {
                 }
                 mail = post.next() => match mail {
                     // What the mailbox was for is done.
-                    Err(error) if lock(&inviting.guest).is_some() => eprintln!("{error}; looking on"),
+                    Err(error) if lock(&inviting.guest).is_some() => person.say(&format!("{error}; looking on")),
                     Err(error) => return Err(error),
                     Ok(Mail::Met(key)) => {
-                        eprintln!("the other side has the words; looking for it");
+                        person.say("the other side has the words; looking for it");
                         *lock(&inviting.guest) = Some(key);
                     }
                     Ok(Mail::Line(line)) => match inviting.read_answer(&line) {
                         Ok(candidates) => {
-                            eprintln!("the answer is right; now both sides knock at each other's routers");
+                            person.say("the answer is right; now both sides knock at each other's routers");
                             search.add(&candidates);
                         }
-                        Err(message) => eprintln!("{message}"),
+                        Err(message) => person.say(&message),
                     },
                 },
                 () = tokio::time::sleep_until(end) => return Err(Failure::network(nobody)),
@@ -213,29 +224,17 @@ impl Inviting {
     }
 }
 
-fn show_invitation(ticket: &Ticket, config: &SharedConfig) {
+fn show_invitation(ticket: &Ticket, config: &SharedConfig, person: &dyn Person) {
     let has_outer = ticket.candidates.iter().any(|candidate| candidate.kind >= Kind::Mapped);
     if !has_outer && !config.stun.is_empty() {
-        eprintln!("no STUN server answers: outside this house the ticket works only if nothing is in between");
+        person.say("no STUN server answers: outside this house the ticket works only if nothing is in between");
     }
-    eprintln!("Send this line to the other musician, who types `receiver join` or `sender join` and pastes it:\n");
-    println!("{ticket}");
-    if std::io::stdout().is_terminal()
-        && let Some(code) = code_of(ticket)
-    {
-        println!("\n{code}");
-    }
-    eprintln!(
+    person.say("Send this line to the other musician, who types `receiver join` or `sender join` and pastes it:\n");
+    person.show_ticket(&ticket.to_string());
+    person.say(
         "\nIt works once, for ten minutes, while this program runs. If the other side prints an answer, type it here and \
          press Enter."
     );
-}
-
-/// Returns the ticket's QR code for a terminal: black on white, whatever its colours are; none if the ticket is too long.
-fn code_of(ticket: &Ticket) -> Option<String> {
-    let code = QrCode::new(ticket.to_string()).ok()?.render::<Dense1x2>().build();
-    let lines = code.lines().map(|line| format!("\x1b[30;107m{line}\x1b[0m"));
-    Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]
@@ -300,62 +299,6 @@ mod tests {
         );
         assert_eq!(outcomes[0].1, Err(QuicError::Closed("it does not know the ticket's secret".to_owned())));
         assert_eq!(outcomes[2].1, Err(QuicError::Closed("the ticket has been used".to_owned())));
-    }
-
-    #[test]
-    fn the_code_of_the_longest_ticket_fits_a_terminal() {
-        let candidate = |n| Candidate::new(Kind::Ipv6, format!("[2001:db8::{n}]:20000").parse().unwrap()).unwrap();
-        let candidates = (1..=common::reach::ADDRESSES_MAX).map(candidate).collect();
-        let key = Identity::generate().unwrap().public_key();
-        let ticket = Ticket { purpose: Purpose::Invitation, key, proof: [7; 16], expires: u64::MAX, candidates };
-        let code = code_of(&ticket).unwrap();
-        assert_eq!(code.matches("\x1b[30;107m").count(), code.lines().count());
-        let code = code.replace("\x1b[30;107m", "").replace("\x1b[0m", "");
-        assert!(code.lines().all(|line| line.chars().count() <= 80), "{code}");
-        // The frame around it, and a corner of its first square.
-        let lines: Vec<Vec<char>> = code.lines().map(|line| line.chars().collect()).collect();
-        assert!(lines[0].iter().all(|cell| *cell == ' ') && lines[2][4..6] == ['█', '▀'], "{code}");
-    }
-
-    /// Returns what a reader of QR codes reads in the code of a terminal; none if there is no such program here.
-    fn read(code: &str) -> Option<String> {
-        // Each sign is a light or dark point above another one; a point is four by four of the picture's.
-        let rows = code.lines().flat_map(|line| {
-            let line = line.replace("\x1b[30;107m", "").replace("\x1b[0m", "");
-            let row = |dark: [char; 2]| -> Vec<u8> {
-                line.chars().flat_map(|c| [if dark.contains(&c) { 0 } else { 255 }; 4]).collect()
-            };
-            let [above, below] = [row(['█', '▀']), row(['█', '▄'])];
-            [above.repeat(4), below.repeat(4)]
-        });
-        let rows = rows.collect::<Vec<_>>();
-        // Each of these is a row of points, four times.
-        let width = rows.first()?.len() / 4;
-        let picture = [format!("P5 {width} {} 255\n", 4 * rows.len()).into_bytes(), rows.concat()].concat();
-        let path = std::env::temp_dir().join(format!("duet-ticket-{}.pgm", std::process::id()));
-        std::fs::write(&path, picture).unwrap();
-        let read = std::process::Command::new("zbarimg").args(["--quiet", "--raw"]).arg(&path).output();
-        std::fs::remove_file(&path).unwrap();
-        Some(String::from_utf8(read.ok()?.stdout).unwrap())
-    }
-
-    #[test]
-    fn another_program_reads_the_ticket_in_its_code() {
-        let candidate = |n| Candidate::new(Kind::Seen, format!("203.0.113.{n}:20000").parse().unwrap()).unwrap();
-        let key = Identity::generate().unwrap().public_key();
-        for count in [1, common::reach::ADDRESSES_MAX as u8] {
-            let candidates = (1..=count).map(candidate).collect();
-            let ticket =
-                Ticket { purpose: Purpose::Invitation, key, proof: [7; 16], expires: 1_800_000_000, candidates };
-            let Some(text) = read(&code_of(&ticket).unwrap()) else {
-                // The list of what `make test` could not check.
-                let skipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/skipped");
-                let note = "the QR code of a ticket: there is no zbarimg here, of the package zbar-tools";
-                assert!(std::process::Command::new(skipped).args(["note", note]).status().unwrap().success());
-                return;
-            };
-            assert_eq!(text.trim(), ticket.to_string());
-        }
     }
 
     #[test]

@@ -6,7 +6,8 @@ use common::config::{Peer, PublicKey, SharedConfig};
 use common::reach::{Candidate, Introduced, Message, Purpose, Role, TICKET_LIFE_S, Ticket};
 use tokio::task::JoinSet;
 
-use super::asking::{line, ticket_and_name};
+use super::given::ticket_and_name;
+use super::person::Person;
 use super::post::{Mail, Post};
 use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::failure::Failure;
@@ -34,10 +35,10 @@ const NOBODY_ANSWERS: &str = "nobody answers for this ticket. If `invite` has en
 
 /// Finds the machine that made a ticket: the command `join`. `given`: the name for that machine, and before it perhaps the
 /// ticket, which is else asked for.
-pub fn join(config: &SharedConfig, file: &PeersFile, given: &[String]) -> Result<(), Failure> {
+pub fn join(config: &SharedConfig, file: &PeersFile, given: &[String], person: &dyn Person) -> Result<(), Failure> {
     let (ticket, wanted) = ticket_and_name(given);
     let name = name(wanted)?;
-    let ticket = ticket.map_or_else(|| line(WHICH_TICKET), |ticket| Ok(ticket.to_owned()))?;
+    let ticket = ticket.map_or_else(|| person.ask(WHICH_TICKET), |ticket| Ok(ticket.to_owned()))?;
     if ticket.is_empty() {
         return Err(Failure::usage("no ticket came: paste the line that `invite` has printed on the other machine"));
     }
@@ -47,7 +48,10 @@ pub fn join(config: &SharedConfig, file: &PeersFile, given: &[String]) -> Result
     if ticket.key == identity.public_key() {
         return Err(Failure::usage("this machine made the ticket: type `join` on the other one"));
     }
-    on_the_network(async { join_by(config, file, &ticket, name, &identity, Post::person()).await })
+    on_the_network(async {
+        let post = Post::Person(person.typed());
+        join_by((config, person), file, &ticket, name, &identity, post).await
+    })
 }
 
 /// Finds the machine that shows these words: the command `pair` with words.
@@ -56,6 +60,7 @@ pub(super) fn type_words(
     file: &PeersFile,
     words: &Words,
     wanted: Option<&str>,
+    person: &dyn Person,
 ) -> Result<(), Failure> {
     let name = name(wanted)?;
     let identity = Identity::load_or_create(&Identity::path_of(config)?)?;
@@ -72,12 +77,12 @@ pub(super) fn type_words(
         if met != Some(ticket.key) {
             return Err(Failure::network("the ticket that came is another machine's than the one that has the words"));
         }
-        join_by(config, file, &ticket, name, &identity, post).await
+        join_by((config, person), file, &ticket, name, &identity, post).await
     })
 }
 
 async fn join_by(
-    config: &SharedConfig,
+    (config, person): (&SharedConfig, &dyn Person),
     file: &PeersFile,
     ticket: &Ticket,
     name: &str,
@@ -95,7 +100,7 @@ async fn join_by(
     let silent_at = tokio::time::Instant::now() + SILENT;
     let (mut gathered, mut answered, mut said) = (false, false, false);
     let mut dials = JoinSet::new();
-    eprintln!("looking for the other machine");
+    person.say("looking for the other machine");
     loop {
         tokio::select! {
             found = search.next() => match found? {
@@ -110,7 +115,7 @@ async fn join_by(
                     let way = search.kind_of(address).name();
                     match introduce_myself(host, &secret, ticket.key, identity, search.addresses()).await {
                         Ok((host, candidates)) => {
-                            eprintln!("found it {way}");
+                            person.say(&format!("found it {way}"));
                             let stored = file.remember(name, &NewPeer { key: ticket.key, candidates, port });
                             let result = match stored {
                                 Ok(stored) => part(host).await.map(|()| stored),
@@ -121,7 +126,7 @@ async fn join_by(
                             };
                             endpoint.close().await;
                             post.end().await;
-                            show_result(&result?, file);
+                            show_result(&result?, file, person);
                             return Ok(());
                         }
                         Err(error @ QuicError::Closed(_)) => {
@@ -145,12 +150,12 @@ async fn join_by(
                 let expires = ticket.expires;
                 let mut answer = Ticket { purpose: Purpose::Answer, key: own, proof: [0; 16], expires, candidates };
                 answer.proof = secret.seal(&answer);
-                post.give(&answer, show_answer);
+                post.give(&answer, |answer| show_answer(answer, person));
             }
             () = tokio::time::sleep_until(silent_at), if !said => {
                 said = true;
                 if !search.has_heard() {
-                    eprintln!("{NOBODY_ANSWERS}");
+                    person.say(NOBODY_ANSWERS);
                 }
             }
             () = tokio::time::sleep_until(end) => return Err(Failure::network(NOT_REACHED)),
@@ -191,11 +196,11 @@ async fn part(mut host: Introducing) -> Result<(), Failure> {
     ))
 }
 
-fn show_answer(answer: &Ticket) {
-    eprintln!(
+fn show_answer(answer: &Ticket, person: &dyn Person) {
+    person.say(
         "nobody has answered for this ticket yet. If `invite` still waits on the other machine, the routers are in between: send \
          this line back; it belongs where the ticket was made, while both programs run. If `invite` has ended there, the ticket \
          is void.\n"
     );
-    println!("{answer}");
+    person.show(&answer.to_string());
 }

@@ -1,8 +1,9 @@
 //! `invite` and `join`, and `pair` with words: two machines that have never met remember each other's keys and addresses.
 
-mod asking;
+mod given;
 mod invite;
 mod join;
+mod person;
 mod post;
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,6 +16,7 @@ pub use self::invite::invite;
 use self::invite::show_words;
 pub use self::join::join;
 use self::join::type_words;
+pub use self::person::Person;
 use super::peers::{PeersFile, name};
 use super::proof::{KnockKey, random};
 use super::search::{Asks, Found, Search};
@@ -62,18 +64,24 @@ pub fn relay_takes_the_example(config: &SharedConfig) -> Result<bool, Failure> {
 
 /// The command `pair`: finds the machine that shows `words`, or those that are typed; where there are none shows four.
 /// `wanted`: the name for the other machine.
-pub fn pair(config: &SharedConfig, file: &PeersFile, words: &[String], wanted: Option<&str>) -> Result<(), Failure> {
+pub fn pair(
+    config: &SharedConfig,
+    file: &PeersFile,
+    words: &[String],
+    wanted: Option<&str>,
+    person: &dyn Person,
+) -> Result<(), Failure> {
     name(wanted)?;
     let mut typed = words.join(" ");
     if words.is_empty() && config.mailbox.is_some() {
-        typed = asking::line(WHICH_WORDS)?;
+        typed = person.ask(WHICH_WORDS)?;
     }
     let failures = WordFailures::beside(&Identity::path_of(config)?);
     let ended = if typed.is_empty() {
-        show_words(config, file, wanted)
+        show_words(config, file, wanted, person)
     } else {
         let words = typed.parse().map_err(Failure::usage)?;
-        type_words(config, file, &words, wanted)
+        type_words(config, file, &words, wanted, person)
     };
     failures.told(ended, SystemTime::now())
 }
@@ -129,7 +137,7 @@ fn with_observed(found: Route, told: &[Candidate]) -> Vec<Candidate> {
     merge(&[&told, observed.as_slice()])
 }
 
-fn show_result(name: &str, file: &PeersFile) {
+fn show_result(name: &str, file: &PeersFile, person: &dyn Person) {
     let path = file.path().display();
-    eprintln!("{name} is remembered in {path}; `sender call {name}` calls");
+    person.say(&format!("{name} is remembered in {path}; `sender call {name}` calls"));
 }

@@ -1,7 +1,5 @@
 //! The way of a ticket and of the answer to it from one machine to the other.
 
-use std::io::BufRead;
-
 use common::config::{PublicKey, SharedConfig};
 use common::reach::Ticket;
 use tokio::sync::mpsc;
@@ -12,7 +10,7 @@ use crate::wait;
 
 /// Carrier of tickets and answers.
 pub(super) enum Post {
-    /// A person, who copies the lines that are printed, and types those that come.
+    /// A person, who copies the lines that are shown, and types those that come.
     Person(mpsc::Receiver<String>),
     /// A mailbox, to which four words lead.
     Mailbox(Courier),
@@ -27,21 +25,6 @@ pub(super) enum Mail {
 }
 
 impl Post {
-    /// A person at this terminal.
-    pub(super) fn person() -> Self {
-        let (give, lines) = mpsc::channel(4);
-        // Without such a thread there are no answers.
-        let _ = std::thread::Builder::new().name("input".to_owned()).spawn(move || {
-            for line in std::io::stdin().lock().lines() {
-                let Ok(line) = line else { return };
-                if !line.trim().is_empty() && give.blocking_send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Self::Person(lines)
-    }
-
     /// A mailbox at the configured server, for a machine with the key `own`. Must be called on a tokio runtime.
     pub(super) fn mailbox(config: &SharedConfig, side: Side, own: PublicKey, words: Words) -> Result<Self, Failure> {
         let server = config.mailbox.clone().ok_or_else(|| Failure::usage(NO_SERVER))?;
