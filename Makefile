@@ -24,11 +24,11 @@ build: ## build the programs, their manual pages and completions (BUILD=release)
 	for program in sender receiver latency-film wavelet; do $(TARGET)/$(BUILD)/$$program --write-manual $(MANUAL) || exit; done
 
 .PHONY: install
-install: ## install what `make build` has made, with units, configuration and desktop entry (PREFIX=/usr/local, DESTDIR=)
-	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" config/package/install $(TARGET)/$(BUILD) $(MANUAL)
+install: ## install what `make build` has made, with units, configuration and desktop entry (PREFIX=/usr/local, DESTDIR=, SYMBOLS=)
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" SYMBOLS="$(SYMBOLS)" config/package/install $(TARGET)/$(BUILD) $(MANUAL)
 
 .PHONY: deb
-deb: ## make a Debian package in target/deb
+deb: ## make a Debian package, and one of the symbols, in target/deb
 	@$(MAKE) --no-print-directory build
 	config/package/deb $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/deb
 

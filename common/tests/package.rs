@@ -1,22 +1,20 @@
 //! The files that `make install` and `make deb` put in place.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PROGRAMS: [&str; 4] = ["sender", "receiver", "wavelet", "latency-film"];
 
-/// Installs programs and pages that are empty; returns where.
-fn installed() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("package-{}", std::process::id()));
+/// Installs this test as every program, and empty pages; returns where.
+fn installed(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("package-{test}-{}", std::process::id()));
     let [programs, manual, root] = ["bin", "manual", "root"].map(|name| folder.join(name));
     fs::create_dir_all(&programs).unwrap();
     fs::create_dir_all(&manual).unwrap();
     for name in PROGRAMS {
-        fs::write(programs.join(name), "").unwrap();
-        fs::set_permissions(programs.join(name), Permissions::from_mode(0o755)).unwrap();
+        fs::copy(std::env::current_exe().unwrap(), programs.join(name)).unwrap();
         for page in [format!("{name}.1"), format!("{name}.bash"), format!("_{name}"), format!("{name}.fish")] {
             fs::write(manual.join(page), "").unwrap();
         }
@@ -44,7 +42,7 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 
 #[test]
 fn the_pages_begin_with_the_first_call_and_link_to_what_is_there() {
-    let root = installed();
+    let root = installed("pages");
     let pages = root.join("usr/share/doc/duet");
     let first = fs::read_to_string(pages.join("README.md")).unwrap();
     for told in ["sender invite clara", "sender join", "sender call clara"] {
@@ -66,6 +64,32 @@ fn the_pages_begin_with_the_first_call_and_link_to_what_is_there() {
     assert!(wrong.is_empty(), "which is not in the package:\n{}", wrong.join("\n"));
     for file in ["bin/sender", "share/man/man1/sender.1.gz", "share/applications/duet.desktop"] {
         assert!(root.join("usr").join(file).exists(), "{file} is missing");
+    }
+    fs::remove_dir_all(root.parent().unwrap()).unwrap();
+}
+
+/// Returns what `readelf` says of a file.
+fn readelf(what: &str, file: &Path) -> String {
+    let output = Command::new("readelf").args(["--wide", what]).arg(file).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn programs_have_no_symbols_and_debuggers_find_them() {
+    let root = installed("symbols");
+    assert!(readelf("--sections", &std::env::current_exe().unwrap()).contains(".debug_line"));
+    for name in PROGRAMS {
+        let program = root.join("usr/bin").join(name);
+        let sections = readelf("--sections", &program);
+        assert!(![".debug_line", ".symtab"].iter().any(|section| sections.contains(section)), "{name}: {sections}");
+        // A program without its lines says all the same where it has failed.
+        assert!(String::from_utf8_lossy(&fs::read(&program).unwrap()).contains(file!()));
+        let notes = readelf("--notes", &program);
+        let id = notes.split_once("Build ID: ").unwrap().1.split_whitespace().next().unwrap();
+        let symbols = root.join(format!("usr/lib/debug/.build-id/{}/{}.debug", &id[..2], &id[2..]));
+        assert!(readelf("--sections", &symbols).contains(".debug_line"));
+        assert_eq!(readelf("--notes", &symbols), notes);
     }
     fs::remove_dir_all(root.parent().unwrap()).unwrap();
 }
