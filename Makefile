@@ -107,7 +107,7 @@ agreement: ## the codec on every OpenCL implementation here against the processo
 .PHONY: fuzz
 fuzz: ## feed changed and random bytes to the decoders and to all parsers for 10 minutes each (SECONDS=600, SEED=1)
 	cargo run --release --locked -p duet-kernels --example fuzz -- $(or $(SECONDS),600) $(or $(SEED),1)
-	cargo run --release --locked -p duet-kernels --example fuzz_pcwt -- $(or $(SECONDS),600) $(or $(SEED),1)
+	cargo run --release --locked -p duet-lab --example fuzz_pcwt -- $(or $(SECONDS),600) $(or $(SEED),1)
 	MALLOC_TOP_PAD_=16777216 cargo run --release --locked -p duet-faults --example fuzz_parsers -- $(or $(SECONDS),600) $(or $(SEED),1)
 
 .PHONY: fuzz-guided
@@ -134,14 +134,14 @@ bench-device: ## the same for the first OpenCL device, with the program as it is
 .PHONY: bench-rivals
 bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and OpenJPH, and the coder on PICTURES against OpenJPH
 	@.ci/setup demo
-	kernels/benches/rivals/run.py
-	@if [ -n "$(PICTURES)" ]; then kernels/benches/rivals/codec.py $(PICTURES); fi
+	kernels/lab/benches/rivals/run.py
+	@if [ -n "$(PICTURES)" ]; then kernels/lab/benches/rivals/codec.py $(PICTURES); fi
 
 .PHONY: bench-lossless
 bench-lossless: ## bytes and times without loss, both profiles, against JPEG XR (libjxr-tools) on PICTURES
 	@.ci/setup demo
 	cargo build --release --locked -p duet-wavelet
-	kernels/benches/rivals/jpegxr.py --wavelet $(TARGET)/release/wavelet $(PICTURES)
+	kernels/lab/benches/rivals/jpegxr.py --wavelet $(TARGET)/release/wavelet $(PICTURES)
 
 .PHONY: deny
 deny: ## check licences, sources and security advisories of all dependencies

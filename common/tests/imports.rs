@@ -93,6 +93,7 @@ fn no_files_import_each_other_in_a_circle() {
         "common/shell",
         "kernels",
         "kernels/device",
+        "kernels/lab",
         "kernels/wavelet",
         "receiver",
         "receiver/showing",

@@ -101,14 +101,14 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
 fn every_kernel_file_states_its_contract_and_has_a_reference() {
     // The stem of the reference where that has another name.
     let twins = [("idwt", "dwt"), ("rowcolumn", "convolution"), ("scheme", "dwt")];
-    let kernels = files("kernels/cl", "cl");
-    assert!(!kernels.is_empty(), "no kernels found");
-    for path in kernels {
+    let kernels = [files("kernels/cl", "cl"), files("kernels/lab/cl", "cl")];
+    assert!(kernels.iter().all(|kernels| !kernels.is_empty()), "no kernels found");
+    for path in kernels.concat() {
         let text = read(&path);
         assert!(text.starts_with("// "), "{path} does not open with a comment that says what it does");
         let stem = Path::new(&path).file_stem().unwrap().to_string_lossy().into_owned();
         // Text that other kernels share.
-        if path.starts_with("kernels/cl/shared/") {
+        if path.contains("/cl/shared/") {
             continue;
         }
         let header: Vec<_> = text.lines().take_while(|line| line.starts_with("//")).collect();
@@ -120,9 +120,9 @@ fn every_kernel_file_states_its_contract_and_has_a_reference() {
         }
         let first = stem.split('_').next().unwrap();
         let twin = twins.iter().find(|(kernel, _)| *kernel == first).map_or(first, |(_, twin)| twin);
-        let reference = format!("kernels/src/reference/{twin}");
-        let exists = root().join(format!("{reference}.rs")).is_file() || root().join(&reference).is_dir();
-        assert!(exists, "{path} has no reference {reference}.rs");
+        let homes = ["kernels/src/reference", "kernels/lab/src/reference"];
+        let exists = homes.iter().any(|home| root().join(format!("{home}/{twin}.rs")).is_file());
+        assert!(exists, "{path} has no reference {twin}.rs in {homes:?}");
     }
 }
 
@@ -294,7 +294,7 @@ fn documents_name_files_headings_and_targets_that_exist() {
 fn documentation_says_what_an_item_is_or_does() {
     let questions = ["What", "Whether", "How", "Where", "Who", "When", "Which"];
     let mut wrong = Vec::new();
-    for path in files(".", "rs").into_iter().chain(files("kernels/cl", "cl")) {
+    for path in files(".", "rs").into_iter().chain(files("kernels/cl", "cl")).chain(files("kernels/lab/cl", "cl")) {
         let mut above = "";
         let text = read(&path);
         for (number, line) in text.lines().map(str::trim_start).enumerate() {

@@ -14,7 +14,7 @@ const SIZES: [(u32, u32); 6] = [(1, 1), (2, 3), (17, 31), (97, 70), (640, 360), 
 const STEPS: [u8; 3] = [16, 48, 80];
 
 fn main() -> anyhow::Result<()> {
-    let devices = kernels::opencl::devices()?;
+    let devices = kernels::parts::opencl::devices()?;
     let mut bad = 0;
     for device in devices {
         let (mut pictures, mut bytes_differ, mut pictures_differ) = (0, 0, 0);

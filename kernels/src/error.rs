@@ -8,10 +8,8 @@ pub use device::{DeviceError, NotFound};
 use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
 use picture::pyramid::TooManyLevels;
 
+use crate::Element;
 use crate::backend::Backend;
-use crate::bank::BankError;
-use crate::pcwt::error::PcwtError;
-use crate::wavelet::{Element, Scheme};
 
 /// An error of the codec or of the transform.
 pub trait CodecError: std::error::Error {
@@ -41,9 +39,6 @@ pub enum OpenError {
         "the {backend} back end runs on the processor: leave the device `{name}` out or choose the backend `opencl`"
     )]
     DeviceNotApplicable { backend: Backend, name: String },
-    /// A back end that does not compute what was asked for.
-    #[error("the {backend} back end does not compute {what}: use the backend `{instead}`")]
-    NotOnThisBackend { backend: Backend, what: String, instead: Backend },
     /// A stream of another profile than this coder's.
     #[error("this coder is for streams of the profile {wanted}")]
     WrongProfile { wanted: &'static str },
@@ -55,34 +50,9 @@ pub enum OpenError {
     /// Samples of more than 8 bits in a stream that quantises.
     #[error("samples of {bits} bits are coded without loss only", bits = depth.bits())]
     DepthNotLossy { depth: BitDepth },
-    /// A filter bank that cannot be used.
-    #[error("filter bank: {0}")]
-    FilterBank(#[from] BankError),
     /// More levels dropped than every plane of the stream has.
     #[error(transparent)]
     TooManyLevels(#[from] TooManyLevels),
-    /// Arithmetic that a filter does not have.
-    #[error(
-        "{filter} cannot be computed in {element}: cdf53 is reversible and needs i32, all other filters need f32 or f64"
-    )]
-    WrongElement {
-        /// The wavelet, or `a filter bank`.
-        filter: String,
-        /// The arithmetic asked for.
-        element: Element,
-    },
-    /// A scheme that does not compute this filter.
-    #[error("scheme {scheme} does not compute {filter} in {element}: use scheme {instead}")]
-    SchemeNotFor {
-        /// The scheme asked for.
-        scheme: Scheme,
-        /// The wavelet, or `a filter bank`.
-        filter: String,
-        /// The arithmetic.
-        element: Element,
-        /// A scheme that does.
-        instead: Scheme,
-    },
 }
 
 /// Errors of a picture that cannot be taken or written.
@@ -134,7 +104,6 @@ pub enum ValuesError {
 
 /// Errors of transforming a picture or its coefficients.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TransformError {
     /// The device failed.
     #[error(transparent)]
@@ -172,9 +141,6 @@ pub enum EncodeError {
         /// `lossless` or `lossy`.
         stream: &'static str,
     },
-    /// A frame of the profile `pcwt` that cannot be made.
-    #[error("pcwt: {0}")]
-    Pcwt(#[from] PcwtError),
 }
 
 /// Errors of decoding a frame.
@@ -194,9 +160,6 @@ pub enum DecodeError {
     /// A received frame that was cut into another number of blocks.
     #[error("a frame of this stream has {wanted} blocks, not {given}")]
     BlockCount { wanted: usize, given: usize },
-    /// A frame of the profile `pcwt` that cannot be read.
-    #[error("pcwt: {0}")]
-    Pcwt(#[from] PcwtError),
 }
 
 /// An error that contains all of a transform's.
@@ -249,14 +212,10 @@ impl CodecError for OpenError {
         match self {
             Self::Device(_) | Self::BuiltWithoutOpenCl | Self::NotFound(_) | Self::OutOfMemory { .. } => true,
             Self::DeviceNotApplicable { .. }
-            | Self::NotOnThisBackend { .. }
             | Self::WrongProfile { .. }
             | Self::ReferenceAge { .. }
             | Self::DepthNotLossy { .. }
-            | Self::FilterBank(_)
-            | Self::TooManyLevels(_)
-            | Self::WrongElement { .. }
-            | Self::SchemeNotFor { .. } => false,
+            | Self::TooManyLevels(_) => false,
         }
     }
 }

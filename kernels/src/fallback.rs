@@ -5,13 +5,14 @@
 //! return is for the caller to notice, who opens the processor's with [`encoder_instead`].
 
 use picture::coded::{CodedFrame, ReceivedFrame};
-use picture::params::{StreamParams, Wavelet};
+use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
+use crate::transform::PlaneParams;
 use crate::{
     BackendInfo, CodecError, DecodeError, DecodeTimes, Decoder, EncodeError, EncodeTimes, Encoder, Picture, PictureRef,
-    Target, TransformParams, cpu,
+    Target, cpu,
 };
 
 /// An encoder that falls back. Its rate control starts anew then: frames stay in their budgets.
@@ -94,13 +95,10 @@ fn lost(error: &impl CodecError, backend: &BackendInfo) -> Option<String> {
 
 /// Opens the processor's encoder in place of one whose device cannot go on; [`BackendInfo::given_up`] makes the reason.
 pub fn encoder_instead(params: &StreamParams, reason: String) -> Box<dyn Encoder> {
-    match params.codec.wavelet {
-        Wavelet::Cdf97 => Box::new(cpu::CpuEncoder::new(params, reason)),
-        Wavelet::Cdf53 => {
-            let transform = cpu::integer_transform(&TransformParams::from(params), reason);
-            Box::new(LosslessEncoder::new(params, transform))
-        }
+    if params.codec.is_lossless() {
+        return Box::new(LosslessEncoder::new(params, cpu::open_transform(&PlaneParams::from(params), reason)));
     }
+    Box::new(cpu::CpuEncoder::new(params, reason))
 }
 
 /// Opens the processor's decoder; as [`encoder_instead`].
@@ -110,12 +108,10 @@ pub fn decoder_instead(params: &StreamParams, reason: String) -> Box<dyn Decoder
 
 /// Opens [`decoder_instead`] for the blocks of `layout`, the stream's or what is left of it without the finest levels.
 pub(crate) fn smaller_decoder_instead(params: &StreamParams, layout: BlockLayout, reason: String) -> Box<dyn Decoder> {
-    match params.codec.wavelet {
-        Wavelet::Cdf97 => Box::new(cpu::CpuDecoder::new(params, layout, reason)),
-        Wavelet::Cdf53 => {
-            let transform = TransformParams::without_finest(params, layout.dropped_levels());
-            let transform = cpu::integer_transform(&transform, reason);
-            Box::new(LosslessDecoder::new(params, layout, transform))
-        }
+    if params.codec.is_lossless() {
+        let transform = PlaneParams::without_finest(params, layout.dropped_levels());
+        let transform = cpu::open_transform(&transform, reason);
+        return Box::new(LosslessDecoder::new(params, layout, transform));
     }
+    Box::new(cpu::CpuDecoder::new(params, layout, reason))
 }

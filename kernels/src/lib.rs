@@ -1,4 +1,7 @@
-//! Everything Duet does per pixel or per coefficient: colour, padding, wavelet transform, quantiser, block coder.
+//! Duet's codec: pictures to bytes and back, on the processor or an OpenCL device, with the same bytes on both.
+//!
+//! A picture becomes a file and the file a picture with [`to_bytes`] and [`from_bytes`]. A stream of pictures has an
+//! encoder and a decoder, [`open_encoder`] and [`open_decoder`], and prediction is in [`motion`].
 //!
 //! A frame is coded to a budget, and what arrives of it is decoded; a block that does not arrive is zeros:
 //!
@@ -24,53 +27,56 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Three back ends compute the same to the bit: [`mod@reference`] is plain Rust and the specification, `cpu` is
-//! vectorised and multi-threaded, `opencl` runs the kernels of `cl/`. The mathematics is in `kernels/README.md`.
+//! Three back ends compute the same to the bit: `reference` is plain Rust and the specification, `cpu` is
+//! vectorised and multi-threaded, `opencl` runs the kernels of `cl/`. The mathematics is in `kernels/MATHEMATICS.md`.
 //! This crate knows no packet and no network time. What a coded picture is, is in the package [`mod@picture`].
 //!
 //! `opencl` is a cargo feature, on by default. Without it nothing is linked to an OpenCL loader.
 
 #![cfg_attr(not(feature = "opencl"), allow(dead_code, reason = "some of it serves the OpenCL back end alone"))]
 
-pub mod address;
 pub mod backend;
-pub mod bank;
+mod bytes;
 pub mod codec;
 mod cpu;
+mod element;
 mod error;
 mod fallback;
-mod filter;
-pub mod lifting;
+mod lifting;
 mod lossless;
-pub mod measure;
 mod memory;
 pub mod motion;
 mod open;
 #[cfg(feature = "opencl")]
-pub mod opencl;
+mod opencl;
 #[cfg(not(feature = "opencl"))]
 #[path = "without_opencl.rs"]
 mod opencl;
-pub mod pcwt;
+#[doc(hidden)]
+pub mod parts;
 mod pixels;
-pub mod quality;
-pub mod rate;
-pub mod reference;
-pub mod tables;
-pub mod transform;
+mod rate;
+mod reference;
+mod tables;
+mod transform;
 pub mod tune;
-pub mod wavelet;
 
 pub use ::picture;
-pub use device::on_hang;
-
 pub use backend::{BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DeviceInfo, DeviceKind, WITHOUT_OPENCL};
+pub use bytes::{BytesError, from_bytes, to_bytes};
 pub use codec::{DecodeTimes, Decoder, EncodeTimes, Encoder, Target};
 pub use cpu::{Coefficients, Converter, EffectsFilter, Original, Scaler, Shrinker};
+pub use device::on_hang;
+pub use element::Element;
 pub use error::{
     CodecError, DecodeError, DeviceError, EncodeError, NotFound, OpenError, PictureError, TransformError, ValuesError,
 };
 pub use fallback::{decoder_instead, encoder_instead};
-pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, open_transform, settings_of};
+pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, settings_of};
 pub use pixels::{Picture, PictureRef};
-pub use transform::{Transform, TransformParams, Values};
+pub(crate) use transform::{Transform, Values};
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

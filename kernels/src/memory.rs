@@ -5,7 +5,7 @@ use std::fs;
 use crate::OpenError;
 
 /// Returns [`OpenError::OutOfMemory`] unless this machine has `needed_bytes` left. A machine that does not tell has.
-pub(crate) fn check(needed_bytes: u64) -> Result<(), OpenError> {
+pub fn check(needed_bytes: u64) -> Result<(), OpenError> {
     available_bytes().map_or(Ok(()), |there_bytes| fits(needed_bytes, there_bytes))
 }
 

@@ -1,13 +1,13 @@
 //! Opening an encoder, a decoder or a transform: which back end computes, and why.
 
 use picture::frame::BitDepth;
-use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
+use picture::params::{CodecParams, Profile, StreamParams};
 use picture::pyramid::BlockLayout;
 
 use crate::backend::WITHOUT_OPENCL;
 use crate::fallback::{FallbackDecoder, FallbackEncoder, encoder_instead, smaller_decoder_instead};
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
-use crate::transform::{Transform, TransformParams};
+use crate::transform::PlaneParams;
 use crate::tune::SettingsInUse;
 use crate::{
     Backend, BackendChoice, Decoder, DeviceInfo, DeviceKind, Encoder, OpenError, cpu, memory, opencl, reference,
@@ -30,7 +30,7 @@ pub fn open_encoder(
 ) -> Result<Box<dyn Encoder>, OpenError> {
     check(params)?;
     let (backend, reason) = resolve(choice, device)?;
-    let (is_lossless, transform) = (params.codec.wavelet == Wavelet::Cdf53, TransformParams::from(params));
+    let (is_lossless, transform) = (params.codec.is_lossless(), PlaneParams::from(params));
     if is_lossless && !matches!(backend, Resolved::Opencl(_)) {
         memory::check(transform.host_bytes())?;
     }
@@ -41,7 +41,7 @@ pub fn open_encoder(
         }
         Resolved::Cpu => encoder_instead(params, reason),
         Resolved::Reference if is_lossless => {
-            Box::new(LosslessEncoder::new(params, reference::transform::open_transform(&transform, reason)?))
+            Box::new(LosslessEncoder::new(params, reference::transform::open_transform(&transform, reason)))
         }
         Resolved::Reference => Box::new(reference::ReferenceEncoder::new(params, reason)),
     })
@@ -72,8 +72,8 @@ pub fn open_smaller_decoder(
     check(params)?;
     let layout = BlockLayout::new(params).without_finest(dropped_levels)?;
     let (backend, reason) = resolve(choice, device)?;
-    let is_lossless = params.codec.wavelet == Wavelet::Cdf53;
-    let transform = TransformParams::without_finest(params, dropped_levels);
+    let is_lossless = params.codec.is_lossless();
+    let transform = PlaneParams::without_finest(params, dropped_levels);
     if !matches!(backend, Resolved::Opencl(_)) {
         memory::check(if is_lossless { transform.host_bytes() } else { decoder_bytes(&layout) })?;
     }
@@ -84,7 +84,7 @@ pub fn open_smaller_decoder(
         }
         Resolved::Cpu => smaller_decoder_instead(params, layout, reason),
         Resolved::Reference if is_lossless => {
-            let transform = reference::transform::open_transform(&transform, reason)?;
+            let transform = reference::transform::open_transform(&transform, reason);
             Box::new(LosslessDecoder::new(params, layout, transform))
         }
         Resolved::Reference => Box::new(reference::ReferenceDecoder::new(params, layout, reason)),
@@ -103,33 +103,12 @@ fn decoder_bytes(layout: &BlockLayout) -> u64 {
 
 /// Refuses streams that are not of the profile `quad`, or of samples that its wavelet does not take.
 fn check(params: &StreamParams) -> Result<(), OpenError> {
-    let CodecParams { profile, wavelet, depth, .. } = params.codec;
-    match (profile, wavelet, depth) {
-        (Profile::Pcwt | Profile::Predicted(_), ..) => Err(OpenError::WrongProfile { wanted: "quad" }),
-        (Profile::Quad, Wavelet::Cdf97, BitDepth::Ten) => Err(OpenError::DepthNotLossy { depth }),
-        (Profile::Quad, ..) => Ok(()),
+    let CodecParams { profile, depth, .. } = params.codec;
+    match (profile, depth) {
+        (Profile::Pcwt | Profile::Predicted(_), _) => Err(OpenError::WrongProfile { wanted: "quad" }),
+        (Profile::Quad, BitDepth::Ten) if !params.codec.is_lossless() => Err(OpenError::DepthNotLossy { depth }),
+        (Profile::Quad, _) => Ok(()),
     }
-}
-
-/// Opens a transform alone. `device` as in [`open_encoder`].
-pub fn open_transform(
-    params: &TransformParams,
-    choice: BackendChoice,
-    device: Option<&str>,
-) -> Result<Box<dyn Transform>, OpenError> {
-    params.check()?;
-    memory::check(params.host_bytes())?;
-    let (backend, reason) = match (choice, params.scheme) {
-        (BackendChoice::Auto, Some(scheme)) if params.scheme_needs_opencl() => {
-            (Resolved::Opencl(device.map(str::to_owned)), format!("only OpenCL computes the scheme {scheme}"))
-        }
-        _ => resolve(choice, device)?,
-    };
-    Ok(match backend {
-        Resolved::Opencl(device) => opencl::open_transform(params, device.as_deref(), reason)?,
-        Resolved::Cpu => cpu::open_transform(params, reason)?,
-        Resolved::Reference => reference::transform::open_transform(params, reason)?,
-    })
 }
 
 /// Returns what the OpenCL device runs with that [`open_encoder`] would take for these arguments; `None` if it takes
@@ -142,14 +121,17 @@ pub fn settings_of(choice: BackendChoice, device: Option<&str>) -> Option<Settin
 }
 
 /// A back end that is there.
-pub(crate) enum Resolved {
+pub enum Resolved {
+    /// OpenCL, on the device of this name if one was named.
     Opencl(Option<String>),
+    /// The processor.
     Cpu,
+    /// The specification.
     Reference,
 }
 
 /// Returns the back end for `choice`, and the sentence that says why.
-pub(crate) fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Resolved, String), OpenError> {
+pub fn resolve(choice: BackendChoice, device: Option<&str>) -> Result<(Resolved, String), OpenError> {
     let no_device = |backend| match device {
         Some(name) => Err(OpenError::DeviceNotApplicable { backend, name: name.to_owned() }),
         None => Ok("asked for".to_owned()),

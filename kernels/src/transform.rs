@@ -1,96 +1,47 @@
-//! The transform alone, of any wavelet, scheme and precision: for tools, measurements and science.
+//! The transform of planes by lifting steps: what lossless coding stands on, and the laboratory.
 
 use picture::frame::{Chroma, FrameSize};
-use picture::params::{self, Boundary, Levels, Padding, StreamParams};
+use picture::params::{Boundary, Levels, Padding, StreamParams};
 use picture::pyramid::Pyramid;
 
-use crate::address;
-pub use crate::filter::Filter;
+use crate::lifting::Lifting;
 pub use crate::reference::sample::Values;
-use crate::wavelet::{Element, Scheme, Wavelet};
-use crate::{Backend, BackendInfo, OpenError, PictureRef, TransformError};
+use crate::{BackendInfo, Element, PictureRef, TransformError};
 
-/// Transform, and the planes to transform.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TransformParams {
+/// Planes of pictures, and their transform by lifting steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlaneParams {
     /// Size of the picture.
     pub size: FrameSize,
     /// Planes, and their sizes.
     pub chroma: Chroma,
-    /// The filter that splits rows and columns.
-    pub filter: Filter,
+    /// The steps that split rows and columns.
+    pub lifting: Lifting,
     /// Depth of the decomposition.
     pub levels: Levels,
     /// Extension at the ends of each row and column.
     pub boundary: Boundary,
     /// Continuation of the plane in its square.
     pub padding: Padding,
-    /// Arithmetic; [`Element::I32`] if and only if the wavelet is [`Wavelet::Cdf53`].
+    /// Arithmetic; [`Element::I32`] if and only if the steps are reversible.
     pub element: Element,
-    /// Order of the computation; `None` leaves it to the back end. Only the OpenCL back end has a choice. It changes
-    /// no coefficient beyond rounding, so that any scheme inverts any.
-    pub scheme: Option<Scheme>,
 }
 
-impl TransformParams {
+impl PlaneParams {
     /// Returns the geometry of each channel, in channel order.
     pub fn pyramids(&self) -> Vec<Pyramid> {
-        let reach = self.filter.reach();
         let pyramid = |&channel| {
             let plane = self.chroma.plane_size(self.size, channel);
-            Pyramid::with_reach(plane, self.levels, self.boundary, self.padding, reach)
+            Pyramid::with_reach(plane, self.levels, self.boundary, self.padding, self.lifting.reach())
         };
         self.chroma.channels().iter().map(pyramid).collect()
     }
 
-    /// Returns [`OpenError::WrongElement`] unless the arithmetic is one that the filter has,
-    /// [`OpenError::SchemeNotFor`] if a filter bank is to be lifted, [`OpenError::FilterBank`] if it does not
-    /// reconstruct all rows and columns.
-    pub fn check(&self) -> Result<(), OpenError> {
-        let reversible = self.filter == Filter::Wavelet(Wavelet::Cdf53);
-        if reversible != (self.element == Element::I32) {
-            return Err(self.wrong_element(self.element));
-        }
-        if let (Filter::Bank(_), Some(scheme)) = (&self.filter, self.scheme.filter(|scheme| scheme.lifts())) {
-            let (filter, element, instead) = (self.filter.to_string(), self.element, Scheme::Rowcolumn);
-            return Err(OpenError::SchemeNotFor { scheme, filter, element, instead });
-        }
-        Ok(address::check(self)?)
-    }
-
-    pub(crate) fn wrong_element(&self, element: Element) -> OpenError {
-        OpenError::WrongElement { filter: self.filter.to_string(), element }
-    }
-
-    /// Returns the bytes that a call takes at most on this machine: the planes as colour conversion makes them and as
-    /// they are transformed, the squares, and a working copy of the largest of them.
+    /// Returns the bytes that a call takes at most on this machine.
     pub(crate) fn host_bytes(&self) -> u64 {
-        let pyramids = self.pyramids();
-        let samples: usize = pyramids.iter().map(|pyramid| pyramid.plane().pixels()).sum();
-        let squares = || pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side());
-        let values = samples + squares().sum::<usize>() + squares().max().unwrap_or(0);
-        (size_of::<f32>() * samples) as u64 + (self.element.bytes() * values) as u64
+        host_bytes(&self.pyramids(), self.element)
     }
 
-    /// Returns true if only the OpenCL back end computes the scheme.
-    pub(crate) fn scheme_needs_opencl(&self) -> bool {
-        self.scheme.is_some_and(|scheme| scheme != Scheme::Separable)
-    }
-
-    /// Returns [`OpenError::NotOnThisBackend`] if the scheme is one that only OpenCL computes.
-    pub(crate) fn check_scheme(&self, backend: Backend) -> Result<(), OpenError> {
-        match self.scheme {
-            Some(scheme) if self.scheme_needs_opencl() => Err(OpenError::NotOnThisBackend {
-                backend,
-                what: format!("the scheme {scheme}"),
-                instead: Backend::Opencl,
-            }),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl TransformParams {
     /// Returns the transform of a stream's pictures without the `dropped` finest levels; as many as every plane has.
     pub(crate) fn without_finest(stream: &StreamParams, dropped: usize) -> Self {
         let levels = match stream.codec.levels {
@@ -101,29 +52,34 @@ impl TransformParams {
     }
 }
 
-impl From<&StreamParams> for TransformParams {
+impl From<&StreamParams> for PlaneParams {
     /// Returns the transform of a stream's pictures.
     fn from(stream: &StreamParams) -> Self {
-        let (wavelet, element) = match stream.codec.wavelet {
-            params::Wavelet::Cdf97 => (Wavelet::Cdf97, Element::F32),
-            params::Wavelet::Cdf53 => (Wavelet::Cdf53, Element::I32),
-        };
+        let lifting = Lifting::of(stream.codec.wavelet);
         Self {
             size: stream.size,
             chroma: stream.chroma,
-            filter: Filter::Wavelet(wavelet),
+            lifting,
             levels: stream.codec.levels,
             boundary: stream.codec.boundary,
             padding: stream.codec.padding,
-            element,
-            scheme: None,
+            element: if lifting.reversible { Element::I32 } else { Element::F32 },
         }
     }
 }
 
+/// Returns the bytes that a transform of planes of `pyramids` takes at most on this machine: the planes as colour
+/// conversion makes them and as they are transformed, the squares, and a working copy of the largest of them.
+pub fn host_bytes(pyramids: &[Pyramid], element: Element) -> u64 {
+    let samples: usize = pyramids.iter().map(|pyramid| pyramid.plane().pixels()).sum();
+    let squares = || pyramids.iter().map(|pyramid| pyramid.side() * pyramid.side());
+    let values = samples + squares().sum::<usize>() + squares().max().unwrap_or(0);
+    (size_of::<f32>() * samples) as u64 + (element.bytes() * values) as u64
+}
+
 /// A transform on some back end.
 pub trait Transform: Send {
-    /// Converts the colours of a picture of [`TransformParams::size`], in any pixel format, pads and transforms it: one
+    /// Converts the colours of a picture of its size, in any pixel format, pads and transforms it: one
     /// square of coefficients per channel, row by row in Mallat layout, side [`picture::pyramid::Pyramid::side`].
     fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError>;
 

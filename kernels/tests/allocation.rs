@@ -14,6 +14,7 @@ use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::effects::{Effect, Effects};
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::{CodecParams, Profile};
+
 use pictures::{params, picture};
 
 /// The system's allocator, which counts.

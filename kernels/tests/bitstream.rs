@@ -9,6 +9,7 @@ use kernels::{BACK_ENDS, Picture, PictureRef, Target, open_decoder, open_encoder
 use picture::coded::ReceivedFrame;
 use picture::container::{ContainerReader, ContainerWriter};
 use picture::frame::{Chroma, PixelFormat};
+
 use pictures::golden;
 
 /// Name, format of the source and the budget of each frame. `colour` has weights `visual`.

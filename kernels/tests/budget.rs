@@ -8,8 +8,9 @@ use picture::coded::StepIndex;
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::CodecParams;
 use picture::run::{coded_size, directory_bytes};
-use pictures::{params, picture};
 use proptest::prelude::*;
+
+use pictures::{params, picture};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]

@@ -1,25 +1,33 @@
 //! The processor back end equals the reference to the bit: coefficients, bytes and pictures.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod agreement;
 mod pictures;
 
-use kernels::transform::{Filter, TransformParams};
-use kernels::wavelet::{Element, Wavelet};
-use kernels::{BackendChoice, Picture, Target, Values, open_decoder, open_encoder, open_transform};
+use kernels::parts::{CDF53, CDF97, DD137, Lifting, PlaneParams, Transform, Values, cpu, reference};
+use kernels::{BackendChoice, Element, Picture, Target, open_decoder, open_encoder};
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding};
+
 use pictures::{Random, arrived, params, picture, transforms};
 
 const DEPTHS: [Levels; 3] = [Levels::Full, Levels::AtMost(0), Levels::AtMost(2)];
+
+/// Every wavelet in every arithmetic that it has.
+const FILTERS: [(Lifting, Element); 5] =
+    [(CDF97, Element::F32), (CDF53, Element::I32), (DD137, Element::F32), (CDF97, Element::F64), (DD137, Element::F64)];
+
+/// Returns the transform of both back ends.
+fn both(params: &PlaneParams) -> [Box<dyn Transform>; 2] {
+    [reference::open_transform, cpu::open_transform].map(|open| open(params, String::new()))
+}
 
 /// Checks two frames, the second without its middle blocks, through both back ends.
 #[track_caller]
 fn check(size: (u32, u32), format: PixelFormat, chroma: Chroma, codec: CodecParams, target: Target) {
     let params = params(size, chroma, codec);
     let choices = [BackendChoice::Reference, BackendChoice::Cpu];
-    let [mut plain, mut fast] = choices.map(|choice| open_transform(&(&params).into(), choice, None).unwrap());
+    let [mut plain, mut fast] = both(&PlaneParams::from(&params));
     let [mut plain_encoder, mut fast_encoder] = choices.map(|choice| open_encoder(&params, choice, None).unwrap());
     let [mut plain_decoder, mut fast_decoder] = choices.map(|choice| open_decoder(&params, choice, None).unwrap());
     let [mut plain_out, mut fast_out] = [(); 2].map(|()| Picture::for_stream(chroma, params.size));
@@ -98,7 +106,7 @@ fn values(element: Element, counts: &[usize]) -> Values {
 /// Checks all wavelets in all their elements, forward and inverse, one after another on the same back ends.
 #[track_caller]
 fn check_transforms(size: (u32, u32), boundary: Boundary, padding: Padding, levels: Levels) {
-    for (wavelet, element) in agreement::FILTERS {
+    for (wavelet, element) in FILTERS {
         check_transform((wavelet, element), size, boundary, padding, levels);
     }
 }
@@ -106,24 +114,22 @@ fn check_transforms(size: (u32, u32), boundary: Boundary, padding: Padding, leve
 /// Checks one of them.
 #[track_caller]
 fn check_transform(
-    (wavelet, element): (Wavelet, Element),
+    (wavelet, element): (Lifting, Element),
     (width, height): (u32, u32),
     boundary: Boundary,
     padding: Padding,
     levels: Levels,
 ) {
-    let params = TransformParams {
+    let params = PlaneParams {
         size: FrameSize::new(width, height).unwrap(),
         chroma: Chroma::C420,
-        filter: Filter::Wavelet(wavelet),
+        lifting: wavelet,
         levels,
         boundary,
         padding,
         element,
-        scheme: None,
     };
-    let [mut plain, mut fast] =
-        [BackendChoice::Reference, BackendChoice::Cpu].map(|choice| open_transform(&params, choice, None).unwrap());
+    let [mut plain, mut fast] = both(&params);
     let pyramids = params.pyramids();
     let planes = values(element, &pyramids.iter().map(|pyramid| pyramid.plane().pixels()).collect::<Vec<_>>());
     let squares = plain.forward_planes(&planes).unwrap();
@@ -167,7 +173,7 @@ fn large_planes_agree() {
         check_transforms((640, 360), boundary, padding, Levels::Full);
     }
     for boundary in [Boundary::Symmetric, Boundary::Periodic] {
-        check_transform((Wavelet::Cdf97, Element::F32), (1919, 1079), boundary, Padding::Smooth, Levels::Full);
+        check_transform((CDF97, Element::F32), (1919, 1079), boundary, Padding::Smooth, Levels::Full);
     }
 }
 

@@ -3,11 +3,12 @@
 
 mod pictures;
 
-use kernels::quality::psnr_db;
 use kernels::{BackendChoice, Decoder, Picture, Target, open_decoder, open_encoder};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::CodecParams;
+use picture::psnr::psnr_db;
+
 use pictures::{Random, all_zero, arrived, params, picture};
 
 const SIZE: (u32, u32) = (200, 120);

@@ -3,12 +3,13 @@
 
 mod pictures;
 
-use kernels::reference::{dwt, quad, quantise::Quantiser, sample::Sample};
+use kernels::parts::reference::{Sample, dwt, quad, quantise::Quantiser};
 use kernels::{BACK_ENDS, BackendChoice, OpenError, Picture, Target, open_encoder, open_smaller_decoder};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Levels, Padding, StreamParams, Wavelet};
 use picture::pyramid::{BlockLayout, Orientation, Pyramid};
+
 use pictures::{params, picture, transforms};
 
 fn encode(params: &StreamParams) -> CodedFrame {
@@ -46,7 +47,7 @@ fn samples(params: &StreamParams, layout: &BlockLayout, frame: &CodedFrame) -> V
             squares[channel][y * layout.pyramids()[channel].side() + x] = quantiser.dequantise(value);
         }
     }
-    let steps = f32::steps(kernels::wavelet::Wavelet::Cdf97);
+    let steps = f32::steps(&kernels::parts::CDF97);
     let inverse = |(square, pyramid): (&Vec<f32>, &Pyramid)| {
         let whole = Pyramid::new(transformed(pyramid.plane(), &params.codec), &params.codec);
         dwt::inverse(square, &whole, &steps, params.codec.boundary)
@@ -56,7 +57,7 @@ fn samples(params: &StreamParams, layout: &BlockLayout, frame: &CodedFrame) -> V
 
 /// Returns the low bands of such planes after `levels` levels, in the range of the samples.
 fn low_bands(params: &StreamParams, planes: &[Vec<f32>], levels: usize) -> Vec<f32> {
-    let steps = f32::steps(kernels::wavelet::Wavelet::Cdf97);
+    let steps = f32::steps(&kernels::parts::CDF97);
     let codec = CodecParams { levels: Levels::AtMost(levels as u8), ..params.codec };
     let mut out = Vec::new();
     for (&channel, plane) in params.chroma.channels().iter().zip(planes) {

@@ -3,10 +3,11 @@
 
 mod pictures;
 
-use kernels::reference::effects::ReferenceEffects;
+use kernels::parts::reference::effects::ReferenceEffects;
 use kernels::{EffectsFilter, Picture, PictureError, PictureRef};
 use picture::effects::{Effect, Effects};
 use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
+
 use pictures::{Random, picture};
 
 fn effects(values: &[(Effect, f32)]) -> Effects {

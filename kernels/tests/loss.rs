@@ -3,16 +3,17 @@
 
 mod pictures;
 
-use kernels::quality::psnr_db;
 use kernels::{
     BackendChoice, DecodeError, Decoder, Encoder, Picture, PictureError, Target, open_decoder, open_encoder,
 };
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::CodecParams;
+use picture::psnr::psnr_db;
 use picture::pyramid::BlockLayout;
-use pictures::{all_zero, arrived, params, picture, psnr_luma};
 use proptest::prelude::*;
+
+use pictures::{all_zero, arrived, params, picture, psnr_luma};
 
 const SIZE: (u32, u32) = (200, 120);
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];

@@ -7,6 +7,7 @@ use kernels::{BACK_ENDS, BackendChoice, EncodeError, Picture, Target, open_decod
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::{CodecParams, Levels, StreamParams, Wavelet};
+
 use pictures::{arrived, params, picture, transforms};
 
 const KINDS: [(PixelFormat, Chroma); 4] = [

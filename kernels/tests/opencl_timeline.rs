@@ -3,7 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use kernels::opencl::{DeviceStage, Interval, OpenClEncoder};
+use device::timeline::{DeviceStage, Interval};
+use kernels::parts::opencl::OpenClEncoder;
 use kernels::{Encoder, PictureRef, Target};
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};

@@ -19,6 +19,7 @@ use picture::params::{CodecParams, Padding, Profile, StreamParams};
 use picture::replay::Replay;
 use picture::run::shortest_size;
 use picture::vectors::VectorLayout;
+
 use pictures::{Random, golden, params, picture};
 
 const STEP: Target = Target::Step(StepIndex::new(56).unwrap());

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use kernels::rate::{BlockCoder, RateControl};
+use kernels::parts::{BlockCoder, RateControl};
 use kernels::{DeviceError, Target};
 use picture::coded::StepIndex;
 

@@ -13,6 +13,7 @@ pub mod effects;
 pub mod frame;
 pub mod gaps;
 pub mod params;
+pub mod psnr;
 pub mod pyramid;
 pub mod replay;
 pub mod run;

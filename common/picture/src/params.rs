@@ -52,6 +52,13 @@ pub struct CodecParams {
     pub weights: Weights,
 }
 
+impl CodecParams {
+    /// Returns true if nothing is quantised, and every sample comes back as it was.
+    pub const fn is_lossless(&self) -> bool {
+        matches!(self.wavelet, Wavelet::Cdf53)
+    }
+}
+
 impl Default for CodecParams {
     fn default() -> Self {
         Self {

@@ -5,8 +5,8 @@
 
 use picture::container::ContainerReader;
 use picture::params::Profile;
-use kernels::pcwt::open_pcwt_decoder;
 use kernels::{BackendChoice, Picture};
+use lab::pcwt::open_pcwt_decoder;
 use libfuzzer_sys::fuzz_target;
 
 mod files;

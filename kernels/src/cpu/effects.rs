@@ -10,11 +10,11 @@ use super::colour;
 use super::simd::multiversion;
 use super::transform::pyramid::{Order, PlaneTransform, extent, padded_pitch};
 use super::transform::row_source::PictureRows;
+use crate::lifting::CDF97;
 use crate::reference::check_picture;
 use crate::reference::effects::{
     DIFFERENCE_MOST, FRACTION_BITS, REACH, StillRule, Treatment, byte, planar, pyramid, treats,
 };
-use crate::wavelet::Wavelet;
 use crate::{Picture, PictureError, PictureRef};
 
 /// Least rows for a thread.
@@ -115,7 +115,7 @@ impl FilteredPlane {
         Self {
             channel,
             pitch,
-            transform: PlaneTransform::new(&pyramid, Wavelet::Cdf97, Boundary::Symmetric),
+            transform: PlaneTransform::new(&pyramid, &CDF97, Boundary::Symmetric),
             bands: vec![0.0; rows * pitch],
             still: Still::new(size),
             pyramid,

@@ -4,7 +4,6 @@ pub(crate) mod colour;
 mod display;
 mod effects;
 pub(crate) mod motion;
-pub(crate) mod pcwt;
 mod quad;
 mod scale;
 mod shrink;
@@ -23,7 +22,7 @@ pub(crate) use quad::integers::IntegerCoder;
 pub(crate) use quad::per_thread::PerThread;
 pub use scale::{Original, Scaler};
 pub use shrink::Shrinker;
-pub(crate) use transform::whole::{integer_transform, open_transform};
+pub use transform::whole::open_transform;
 
 /// Returns the processor as a device.
 pub(crate) fn device() -> DeviceInfo {
@@ -42,6 +41,7 @@ fn name() -> String {
     format!("processor, {} threads, {}", rayon::current_num_threads(), Simd::detect().name())
 }
 
-fn backend(reason: String) -> BackendInfo {
+/// Returns the description of the back end, chosen for `reason`.
+pub fn backend(reason: String) -> BackendInfo {
     BackendInfo { kind: Backend::Cpu, device: name(), reason }
 }

@@ -11,11 +11,9 @@ use picture::pyramid::BlockLayout;
 
 use crate::motion::any_field;
 use crate::motion::{Effort, PredictError, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
-use crate::opencl::open_on;
-use crate::opencl::transform::whole::OpenClTransform;
 use crate::{
-    Backend, BackendChoice, CodecError, Decoder, DeviceError, Encoder, OpenError, Picture, Target, Transform,
-    TransformError, open_decoder, open_encoder,
+    Backend, BackendChoice, CodecError, Decoder, DeviceError, Encoder, OpenError, Picture, Target, open_decoder,
+    open_encoder,
 };
 
 fn params() -> StreamParams {
@@ -196,18 +194,6 @@ fn predicted_frames_go_on_with_the_processor_when_the_device_is_lost() {
             assert!(decoder.backend().reason.contains("injected by a test"), "{}", decoder.backend().reason);
         }
     }
-}
-
-#[test]
-fn a_transform_survives_every_failure() {
-    let params = params();
-    let picture = picture(&params);
-    let mut transform = open_on(None, |device| OpenClTransform::new(device, &params, "")).unwrap();
-    fail_everywhere(|| {
-        let squares = transform.forward(picture.as_ref())?;
-        let planes = transform.inverse(&squares)?;
-        Ok::<_, TransformError>((squares, planes))
-    });
 }
 
 #[test]

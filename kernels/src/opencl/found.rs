@@ -25,7 +25,7 @@ pub(crate) fn settings_in_use(device: Option<&str>) -> Result<SettingsInUse, Ope
 
 /// Returns the device whose name is or contains `name`, ignoring case, with the settings in use; without a name the
 /// first GPU, else the first device.
-pub(crate) fn find(name: Option<&str>) -> Result<Arc<Device>, OpenError> {
+pub fn find(name: Option<&str>) -> Result<Arc<Device>, OpenError> {
     Ok(device::named(name)?.in_use(tuned).0.clone())
 }
 
@@ -40,14 +40,11 @@ fn tuned(device: &Arc<Device>) -> Result<(PathBuf, Arc<Device>), NotUsed> {
 }
 
 /// Opens within the limits of the device whose name contains `device`, or of the best one.
-pub(crate) fn open_on<T>(
-    device: Option<&str>,
-    open: impl Fn(&Arc<Device>) -> Result<T, OpenError>,
-) -> Result<T, OpenError> {
+pub fn open_on<T>(device: Option<&str>, open: impl Fn(&Arc<Device>) -> Result<T, OpenError>) -> Result<T, OpenError> {
     open_within(&find(device)?, open)
 }
 
 /// Returns the description of the back end, chosen for `reason`.
-pub(crate) fn backend(device: &Device, reason: &str) -> BackendInfo {
+pub fn backend(device: &Device, reason: &str) -> BackendInfo {
     BackendInfo { kind: Backend::Opencl, device: device.info.name.clone(), reason: reason.to_owned() }
 }

@@ -6,7 +6,7 @@ use device::memory::noted::{take_allocated, take_counted};
 use device::memory::open_within;
 use device::{Device, DeviceError};
 use picture::frame::{Chroma, FrameSize};
-use picture::params::{Boundary, CodecParams, Profile, StreamParams, Wavelet};
+use picture::params::{Boundary, CodecParams, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
 use crate::OpenError;
@@ -14,12 +14,8 @@ use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
 use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
 use crate::opencl::motion::decoder::OpenClPredictedDecoder;
 use crate::opencl::motion::encoder::OpenClPredictedEncoder;
-use crate::opencl::pcwt::decoder::OpenClPcwtDecoder;
-use crate::opencl::pcwt::encoder::OpenClPcwtEncoder;
 use crate::opencl::quad::decoder::OpenClDecoder;
 use crate::opencl::quad::encoder::OpenClEncoder;
-use crate::opencl::transform::planes::OpenClPlanes;
-use crate::opencl::transform::whole::OpenClTransform;
 use crate::opencl::{find, open_on};
 
 fn params(width: u32, height: u32, chroma: Chroma, boundary: Boundary) -> StreamParams {
@@ -75,8 +71,6 @@ fn what_is_counted_is_what_is_allocated() {
         );
         check_opened(&params, open_on(None, |device| OpenClPredictedDecoder::new(device, &params, 3, "")));
         check_opened(&params, open_on(None, |device| OpenClPredictedEncoder::new(device, &params, 3, "")));
-        check_opened(&params, open_on(None, |device| OpenClTransform::new(device, &params, "")));
-        check_opened(&params, OpenClPlanes::<f32>::open(&(&params).into(), None, ""));
         let codec = CodecParams { wavelet: Wavelet::Cdf53, ..params.codec };
         let lossless = StreamParams { codec, ..params };
         check_opened(&lossless, open_on(None, |device| OpenClLosslessEncoder::new(device, &lossless, "")));
@@ -84,9 +78,5 @@ fn what_is_counted_is_what_is_allocated() {
             &lossless,
             open_on(None, |device| OpenClLosslessDecoder::new(device, &lossless, BlockLayout::new(&lossless), "")),
         );
-        let codec = CodecParams { profile: Profile::Pcwt, ..codec };
-        let trees = StreamParams { codec, ..params };
-        check_opened(&trees, open_on(None, |device| OpenClPcwtEncoder::new(device, &trees, "", None)));
-        check_opened(&trees, open_on(None, |device| OpenClPcwtDecoder::new(device, &trees, "")));
     }
 }

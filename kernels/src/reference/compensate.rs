@@ -14,7 +14,7 @@ use crate::motion::predictor::{Predictor, plane_size, planes};
 
 /// A plane that goes on beyond its ends with its outermost samples.
 #[derive(Clone, Copy, Debug)]
-pub struct EndlessPlane<'a> {
+pub(crate) struct EndlessPlane<'a> {
     /// Row after row.
     pub samples: &'a [u8],
     /// Its size.
@@ -23,14 +23,14 @@ pub struct EndlessPlane<'a> {
 
 impl EndlessPlane<'_> {
     /// Returns the sample at (x, y).
-    pub fn at(&self, x: i32, y: i32) -> u8 {
+    pub(crate) fn at(&self, x: i32, y: i32) -> u8 {
         let column = x.clamp(0, self.size.width() as i32 - 1) as usize;
         let row = y.clamp(0, self.size.height() as i32 - 1) as usize;
         self.samples[row * self.size.width() + column]
     }
 
     /// Returns the sample at (x / 2, y / 2).
-    pub fn half(&self, x: i32, y: i32) -> u8 {
+    pub(crate) fn half(&self, x: i32, y: i32) -> u8 {
         let (column, row) = (x >> 1, y >> 1);
         let down = |column| match y & 1 {
             0 => self.at(column, row),
@@ -40,14 +40,14 @@ impl EndlessPlane<'_> {
     }
 
     /// Returns the sample at (x / 4, y / 4): the mean of the nearest ones at halves.
-    pub fn quarter(&self, x: i32, y: i32) -> u8 {
+    pub(crate) fn quarter(&self, x: i32, y: i32) -> u8 {
         let half = |dx, dy| u32::from(self.half((x >> 1) + dx, (y >> 1) + dy));
         let (dx, dy) = (x & 1, y & 1);
         ((half(0, 0) + half(dx, 0) + half(0, dy) + half(dx, dy) + 2) >> 2) as u8
     }
 
     /// Returns the sample at (x / 8, y / 8): a straight line between whole samples along each axis.
-    pub fn eighth(&self, x: i32, y: i32) -> u8 {
+    pub(crate) fn eighth(&self, x: i32, y: i32) -> u8 {
         let at = |dx, dy| i32::from(self.at((x >> 3) + dx, (y >> 3) + dy));
         let (fx, fy) = (x & 7, y & 7);
         let (upper, lower) = ((8 - fx) * at(0, 0) + fx * at(1, 0), (8 - fx) * at(0, 1) + fx * at(1, 1));
@@ -63,7 +63,7 @@ fn half_way(sample: impl Fn(i32) -> u8) -> u8 {
 }
 
 /// Returns the prediction of `motion` at (x, y) of the plane of a channel; `half`: of half the width and height of luma.
-pub fn sample(plane: EndlessPlane<'_>, channel: usize, half: bool, motion: Motion, x: usize, y: usize) -> u8 {
+pub(crate) fn sample(plane: EndlessPlane<'_>, channel: usize, half: bool, motion: Motion, x: usize, y: usize) -> u8 {
     let (x, y) = (x as i32, y as i32);
     match motion {
         Motion::Flat(samples) => samples[channel],
@@ -99,7 +99,7 @@ fn halves(at: usize, side: usize, unit: usize) -> [u32; 2] {
 }
 
 /// Returns the prediction of a picture of sampling `chroma` by `field` from `reference`, sample by sample.
-pub fn compensate(reference: &Picture, chroma: Chroma, field: &Field) -> Vec<u8> {
+pub(crate) fn compensate(reference: &Picture, chroma: Chroma, field: &Field) -> Vec<u8> {
     let picture_size = reference.size();
     let mut out = Vec::with_capacity(reference.data().len());
     for (channel, samples) in planes(chroma, picture_size, reference.data()).into_iter().enumerate() {

@@ -10,7 +10,7 @@ use picture::pyramid::{Orientation, Pyramid};
 
 use super::sample::Sample;
 use super::{check_picture, colour, dwt};
-use crate::wavelet::Wavelet;
+use crate::lifting::CDF97;
 use crate::{Picture, PictureError, PictureRef};
 
 /// Finest levels, of which noise is taken and detail is changed.
@@ -189,7 +189,7 @@ fn still(rule: StillRule, size: FrameSize, samples: &[u8], before: &[i16]) -> Ve
 
 /// Returns a plane with its subbands treated.
 fn treat(effects: &Effects, channel: Channel, pyramid: &Pyramid, samples: &[u8]) -> Vec<u8> {
-    let steps = f32::steps(Wavelet::Cdf97);
+    let steps = f32::steps(&CDF97);
     let plane: Vec<f32> = samples.iter().map(|&sample| f32::from(sample) - 128.0).collect();
     let mut square = dwt::forward(&plane, pyramid, &steps, Boundary::Symmetric);
     for level in 1..=pyramid.levels() {

@@ -1,17 +1,14 @@
 //! Plain Rust, one function per stage: the specification that the other back ends are held to.
 
-pub(crate) mod bits;
 pub mod colour;
-pub mod compensate;
-pub mod convolution;
+pub(crate) mod compensate;
 pub mod dwt;
 pub mod effects;
-pub(crate) mod pcwt;
 pub mod quad;
 pub mod quantise;
-pub mod rans;
+pub(crate) mod rans;
 pub mod rct;
-pub mod sample;
+pub(crate) mod sample;
 pub(crate) mod transform;
 
 use std::ops::Range;
@@ -22,9 +19,9 @@ use picture::frame::{BitDepth, FrameSize};
 use picture::params::StreamParams;
 use picture::pyramid::{Block, BlockLayout};
 
+use crate::lifting::CDF97;
 use crate::motion::predictor::{AloneEncoder, ResidualDecoder, ResidualEncoder};
 use crate::rate::{BlockCoder, RateControl};
-use crate::wavelet::Wavelet;
 use crate::{
     Backend, BackendInfo, DecodeError, DecodeTimes, Decoder, DeviceError, EncodeError, EncodeTimes, Encoder, Picture,
     PictureError, PictureRef, Target,
@@ -33,13 +30,14 @@ use quad::Shape;
 use quantise::{DeadZone, Quantiser};
 use sample::Sample;
 
-fn backend(reason: String) -> BackendInfo {
+/// Returns the description of the back end, chosen for `reason`.
+pub fn backend(reason: String) -> BackendInfo {
     BackendInfo { kind: Backend::Reference, device: "one thread".to_owned(), reason }
 }
 
 /// Encoder of the reference back end.
 #[derive(Debug)]
-pub struct ReferenceEncoder {
+pub(crate) struct ReferenceEncoder {
     params: StreamParams,
     rate: RateControl,
     blocks: Blocks,
@@ -49,7 +47,7 @@ pub struct ReferenceEncoder {
 
 impl ReferenceEncoder {
     /// Creates an encoder for the pictures of a stream; `reason` says why this back end was chosen.
-    pub fn new(params: &StreamParams, reason: String) -> Self {
+    pub(crate) fn new(params: &StreamParams, reason: String) -> Self {
         let layout = BlockLayout::new(params);
         let count = layout.blocks().len();
         let (squares, codes) = (Vec::new(), vec![Vec::new(); count]);
@@ -173,7 +171,7 @@ pub(crate) fn store<T: Copy>(values: &[T], block: &Block, layout: &BlockLayout, 
 
 /// Decoder of the reference back end.
 #[derive(Debug)]
-pub struct ReferenceDecoder {
+pub(crate) struct ReferenceDecoder {
     params: StreamParams,
     layout: BlockLayout,
     squares: Vec<Vec<f32>>,
@@ -185,7 +183,7 @@ pub struct ReferenceDecoder {
 impl ReferenceDecoder {
     /// Creates a decoder for the blocks of `layout`, the stream's or what is left of it without the finest levels;
     /// `reason` says why this back end was chosen.
-    pub fn new(params: &StreamParams, layout: BlockLayout, reason: String) -> Self {
+    pub(crate) fn new(params: &StreamParams, layout: BlockLayout, reason: String) -> Self {
         let squares = layout.pyramids().iter().map(|pyramid| vec![0.0; pyramid.side() * pyramid.side()]).collect();
         let times = DecodeTimes::default();
         Self { params: *params, layout, squares, damaged: 0, times, backend: backend(reason) }
@@ -265,26 +263,26 @@ impl ReferenceDecoder {
 
 /// Returns the forward transform of the planes of a stream.
 fn forward(planes: &[Vec<f32>], params: &StreamParams, layout: &BlockLayout) -> Vec<Vec<f32>> {
-    let (steps, boundary) = (f32::steps(Wavelet::Cdf97), params.codec.boundary);
+    let (steps, boundary) = (f32::steps(&CDF97), params.codec.boundary);
     let channels = planes.iter().zip(layout.pyramids());
     channels.map(|(plane, pyramid)| dwt::forward(plane, pyramid, &steps, boundary)).collect()
 }
 
 /// Returns the inverse transform of a picture of a stream.
 fn inverse(squares: &[Vec<f32>], params: &StreamParams, layout: &BlockLayout) -> Vec<Vec<f32>> {
-    let (steps, boundary) = (f32::steps(Wavelet::Cdf97), params.codec.boundary);
+    let (steps, boundary) = (f32::steps(&CDF97), params.codec.boundary);
     let channels = squares.iter().zip(layout.pyramids());
     channels.map(|(square, pyramid)| dwt::inverse(square, pyramid, &steps, boundary)).collect()
 }
 
 /// Returns [`PictureError::Size`] or [`PictureError::Depth`] unless the picture has the stream's size and 8 bits a
 /// sample.
-pub(crate) fn check_picture(picture: PictureRef<'_>, size: FrameSize) -> Result<(), PictureError> {
+pub fn check_picture(picture: PictureRef<'_>, size: FrameSize) -> Result<(), PictureError> {
     check_size(picture, size, BitDepth::Eight)
 }
 
 /// Checks as [`check_picture`] does, for samples of `depth`.
-pub(crate) fn check_size(picture: PictureRef<'_>, size: FrameSize, depth: BitDepth) -> Result<(), PictureError> {
+pub fn check_size(picture: PictureRef<'_>, size: FrameSize, depth: BitDepth) -> Result<(), PictureError> {
     if picture.size() != size {
         return Err(PictureError::Size { wanted: size, given: picture.size() });
     }
@@ -295,7 +293,7 @@ pub(crate) fn check_size(picture: PictureRef<'_>, size: FrameSize, depth: BitDep
 }
 
 /// Returns an error unless pictures of `size` of a stream decode to such ones.
-pub(crate) fn check_target(out: &Picture, size: FrameSize, stream: &StreamParams) -> Result<(), PictureError> {
+pub fn check_target(out: &Picture, size: FrameSize, stream: &StreamParams) -> Result<(), PictureError> {
     check_size(out.as_ref(), size, stream.codec.depth)?;
     let wanted = stream.chroma.picture_format();
     if out.format() != wanted {

@@ -76,7 +76,7 @@ fn from_planes<S: Stored>(picture: PictureRef<'_>, samples: &[S], chroma: Chroma
 }
 
 /// Returns an error unless [`planes`] can be made.
-pub(crate) fn check_exact(picture: PictureRef<'_>, chroma: Chroma) -> Result<(), PictureError> {
+pub fn check_exact(picture: PictureRef<'_>, chroma: Chroma) -> Result<(), PictureError> {
     use PixelFormat::{Grey8, I420, I444, Nv12, Rgb8, YCbCr8, Yuyv};
     match (picture.format(), chroma, picture.depth()) {
         (Rgb8, Chroma::Rgb, _)

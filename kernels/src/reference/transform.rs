@@ -1,50 +1,35 @@
-//! Any transform in plain Rust.
+//! The transform of planes in plain Rust.
 
 use std::fmt::Debug;
 
+use picture::frame::{Chroma, FrameSize};
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
-use super::convolution::{Tables, Weighted};
 use super::sample::{Sample, Steps};
 use super::{backend, check_picture, colour, dwt};
-use crate::transform::Filter;
-use crate::wavelet::{Element, Wavelet};
-use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
+use crate::transform::PlaneParams;
+use crate::{BackendInfo, Element, PictureRef, Transform, TransformError, Values};
 
 /// Opens this transform; `reason` says why this back end was chosen.
-pub(crate) fn open_transform(params: &TransformParams, reason: String) -> Result<Box<dyn Transform>, OpenError> {
-    params.check_scheme(Backend::Reference)?;
-    open_within(params, backend(reason))
+pub fn open_transform(params: &PlaneParams, reason: String) -> Box<dyn Transform> {
+    match params.element {
+        Element::F32 => by_steps::<f32>(params, reason),
+        Element::F64 => by_steps::<f64>(params, reason),
+        Element::I32 => by_steps::<i32>(params, reason),
+    }
 }
 
-/// Opens this transform as a part of another back end.
-pub(crate) fn open_within(params: &TransformParams, backend: BackendInfo) -> Result<Box<dyn Transform>, OpenError> {
-    Ok(match (&params.filter, params.element) {
-        (Filter::Wavelet(wavelet), Element::F32) => by_steps::<f32>(*wavelet, params, backend),
-        (Filter::Wavelet(wavelet), Element::F64) => by_steps::<f64>(*wavelet, params, backend),
-        (Filter::Wavelet(wavelet), Element::I32) => by_steps::<i32>(*wavelet, params, backend),
-        (Filter::Bank(_), Element::F32) => by_tables::<f32>(params, backend),
-        (Filter::Bank(_), Element::F64) => by_tables::<f64>(params, backend),
-        (Filter::Bank(_), element) => return Err(params.wrong_element(element)),
-    })
-}
-
-fn by_steps<T: Sample>(wavelet: Wavelet, params: &TransformParams, backend: BackendInfo) -> Box<dyn Transform> {
-    let boundary = params.boundary;
-    let engine = |_: &Pyramid| LiftingEngine { steps: T::steps(wavelet), boundary };
-    Box::new(ReferenceTransform::new(params, backend, engine))
-}
-
-fn by_tables<T: Weighted>(params: &TransformParams, backend: BackendInfo) -> Box<dyn Transform> {
-    let engine = |pyramid: &Pyramid| Tables::<T>::new(&params.filter, params.boundary, pyramid);
-    Box::new(ReferenceTransform::new(params, backend, engine))
+fn by_steps<T: Sample>(params: &PlaneParams, reason: String) -> Box<dyn Transform> {
+    let engine = |_: &Pyramid| LiftingEngine { steps: T::steps(&params.lifting), boundary: params.boundary };
+    Box::new(ReferenceTransform::new((params.size, params.chroma), params.pyramids(), backend(reason), engine))
 }
 
 /// Transform of the reference back end.
 #[derive(Debug)]
-struct ReferenceTransform<E> {
-    params: TransformParams,
+pub struct ReferenceTransform<E> {
+    size: FrameSize,
+    chroma: Chroma,
     pyramids: Vec<Pyramid>,
     /// One for each channel's plane.
     engines: Vec<E>,
@@ -52,10 +37,15 @@ struct ReferenceTransform<E> {
 }
 
 impl<E: Engine> ReferenceTransform<E> {
-    fn new(params: &TransformParams, backend: BackendInfo, engine: impl Fn(&Pyramid) -> E) -> Self {
-        let pyramids = params.pyramids();
+    /// Creates the transform of pictures of this size and chroma, whose planes are those of `pyramids`.
+    pub fn new(
+        (size, chroma): (FrameSize, Chroma),
+        pyramids: Vec<Pyramid>,
+        backend: BackendInfo,
+        engine: impl Fn(&Pyramid) -> E,
+    ) -> Self {
         let engines = pyramids.iter().map(engine).collect();
-        Self { params: params.clone(), pyramids, engines, backend }
+        Self { size, chroma, pyramids, engines, backend }
     }
 
     fn split(&self, planes: &[Vec<E::Element>]) -> Values {
@@ -66,8 +56,8 @@ impl<E: Engine> ReferenceTransform<E> {
 
 impl<E: Engine> Transform for ReferenceTransform<E> {
     fn forward(&mut self, picture: PictureRef<'_>) -> Result<Values, TransformError> {
-        check_picture(picture, self.params.size)?;
-        let planes = colour::planes(picture, self.params.chroma);
+        check_picture(picture, self.size)?;
+        let planes = colour::planes(picture, self.chroma);
         let converted = |plane: Vec<f32>| plane.into_iter().map(E::Element::from_centred).collect();
         Ok(self.split(&planes.into_iter().map(converted).collect::<Vec<_>>()))
     }
@@ -88,10 +78,13 @@ impl<E: Engine> Transform for ReferenceTransform<E> {
 }
 
 /// Transforms a plane into a square of coefficients and back.
-trait Engine: Debug + Send {
+pub trait Engine: Debug + Send {
+    /// The numbers that both are made of.
     type Element: Sample;
 
+    /// Returns the coefficients of a plane.
     fn forward(&self, plane: &[Self::Element], pyramid: &Pyramid) -> Vec<Self::Element>;
+    /// Returns the plane of a square.
     fn inverse(&self, square: &[Self::Element], pyramid: &Pyramid) -> Vec<Self::Element>;
 }
 
@@ -110,17 +103,5 @@ impl<T: Sample> Engine for LiftingEngine<T> {
 
     fn inverse(&self, square: &[T], pyramid: &Pyramid) -> Vec<T> {
         dwt::inverse(square, pyramid, &self.steps, self.boundary)
-    }
-}
-
-impl<T: Weighted> Engine for Tables<T> {
-    type Element = T;
-
-    fn forward(&self, plane: &[T], pyramid: &Pyramid) -> Vec<T> {
-        self.forward(plane, pyramid)
-    }
-
-    fn inverse(&self, square: &[T], pyramid: &Pyramid) -> Vec<T> {
-        self.inverse(square, pyramid)
     }
 }

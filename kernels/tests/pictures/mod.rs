@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use kernels::Picture;
-use kernels::quality::psnr_db;
 use picture::coded::{CodedFrame, ReceivedFrame};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding, StreamParams};
+use picture::psnr::psnr_db;
 
 /// Parameters of a stream of pictures of `size`.
 pub fn params((width, height): (u32, u32), chroma: Chroma, codec: CodecParams) -> StreamParams {
@@ -73,9 +73,10 @@ pub fn psnr_luma(source: &Picture, decoded: &Picture) -> f64 {
     psnr_db(&source.data()[..source.size().pixels()], decoded.data())
 }
 
-/// Returns the path of a file in `golden/`.
+/// Returns the path of a file in `golden/` beside this package's tests, or beside those of the package around it.
 pub fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
+    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    packages.map(|package| package.join("golden")).find(|golden| golden.is_dir()).unwrap().join(name)
 }
 
 /// Pseudo-random numbers, the same for the same seed.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kernels::BackendChoice;
+use kernels::Element;
 use kernels::motion::Effort;
-use kernels::wavelet::{Element, Scheme, Wavelet};
+use lab::{Lifting, Scheme, WAVELETS};
 use picture::frame::Chroma;
 use picture::params::{Boundary, Levels, Padding};
 
@@ -122,9 +123,9 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct TransformArgs {
     /// Wavelet [default: cdf97]
-    #[arg(long, value_parser = one_of(Wavelet::ALL.map(|wavelet| (wavelet.name(), wavelet))))]
-    pub(crate) wavelet: Option<Wavelet>,
-    /// Filters to use instead of a wavelet, in the form of kernels/banks/haar.toml
+    #[arg(long, value_parser = one_of(WAVELETS.map(|wavelet| (wavelet.name, wavelet))))]
+    pub(crate) wavelet: Option<Lifting>,
+    /// Filters to use instead of a wavelet, in the form of kernels/lab/banks/haar.toml
     #[arg(long, value_name = "FILE", conflicts_with = "wavelet")]
     pub(crate) filter_bank: Option<PathBuf>,
     /// Depth: `full` (until one low coefficient is left) or 1 to 14 [default: full]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use kernels::motion::{PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
-use kernels::quality::QualityEncoder;
 use kernels::{BackendInfo, EncodeError, Encoder, OpenError, PictureRef, Target};
+use lab::quality::QualityEncoder;
 use picture::container::{ContainerWriter, file_bytes, frame_overhead};
 use picture::frame::{Chroma, FrameSize};
 use picture::params::{CodecParams, Profile, StreamParams};

@@ -8,14 +8,15 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use indicatif::ProgressBarIter;
 use kernels::motion::{PredictedDecoder, open_predicted_decoder};
-use kernels::pcwt::{PcwtDecoder, open_pcwt_decoder};
-use kernels::{BackendInfo, CodecError, DecodeError, Decoder, Picture};
+use kernels::{BackendInfo, DecodeError, Decoder, Picture};
+use lab::pcwt::{PcwtDecoder, open_pcwt_decoder};
 use picture::container::{ContainerReader, Content, Entry, FileError, FileFrame, PAUSE_MAX_S};
 use picture::frame::BitDepth;
 use picture::params::{Levels, Profile, StreamParams};
 
 use crate::args::ComputeArgs;
 use crate::io::{Kind, PICTURES, Writer};
+use crate::is_of_device;
 use crate::progress::{count, say};
 use crate::{progress, stream};
 
@@ -201,7 +202,7 @@ impl Clip {
         let (damaged, held) = frames.bad();
         match frames.decode(content, &mut self.picture) {
             Ok(()) => self.decoded += 1,
-            Err(error) if error.is_of_device() => return Err(error.into()),
+            Err(error) if is_of_device(&error) => return Err(error),
             Err(error) => damages.tell(format_args!("frame {number}: {error}")),
         }
         let (bad_blocks, held) = (frames.bad().0 - damaged, frames.bad().1 - held);
@@ -245,11 +246,11 @@ impl Frames {
         })
     }
 
-    fn decode(&mut self, content: &Content, out: &mut Picture) -> Result<(), DecodeError> {
+    fn decode(&mut self, content: &Content, out: &mut Picture) -> Result<()> {
         match (self, content) {
-            (Self::Quad(decoder), Content::Blocks { frame, .. }) => decoder.decode(frame, out),
+            (Self::Quad(decoder), Content::Blocks { frame, .. }) => Ok(decoder.decode(frame, out)?),
             (Self::Predicted(decoder), Content::Blocks { reference, frame, .. }) => {
-                decoder.decode(*reference, frame, out)
+                Ok(decoder.decode(*reference, frame, out)?)
             }
             (Self::Pcwt(decoder), Content::Bytes(bytes)) => {
                 let before = out.clone();
@@ -257,7 +258,7 @@ impl Frames {
                 if decoded.is_err() {
                     *out = before;
                 }
-                decoded
+                Ok(decoded?)
             }
             // A reader gives what the profile has.
             (Self::Quad(_) | Self::Predicted(_), Content::Bytes(_)) | (Self::Pcwt(_), Content::Blocks { .. }) => Ok(()),

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
+use kernels::{CodecError, DecodeError, DeviceError, EncodeError, OpenError, TransformError};
+use lab::quality::QualityError;
 
 use args::{Cli, Command};
-use kernels::quality::QualityError;
-use kernels::{CodecError, DecodeError, DeviceError, EncodeError, OpenError, TransformError};
 use progress::say;
 
 mod args;
@@ -93,19 +93,26 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     if error.is::<decode::Damaged>() {
         return EXIT_DAMAGED;
     }
-    let of_device: &[fn(&anyhow::Error) -> bool] = &[
-        is_of_device::<OpenError>,
-        is_of_device::<EncodeError>,
-        is_of_device::<DecodeError>,
-        is_of_device::<TransformError>,
-        is_of_device::<QualityError>,
-        is_of_device::<DeviceError>,
-        #[cfg(feature = "opencl")]
-        is_of_device::<kernels::opencl::PipelineError>,
-    ];
-    if of_device.iter().any(|is_it| is_it(error)) { EXIT_DEVICE } else { EXIT_USAGE }
+    if is_of_device(error) { EXIT_DEVICE } else { EXIT_USAGE }
 }
 
-fn is_of_device<E: CodecError + Send + Sync + 'static>(error: &anyhow::Error) -> bool {
+/// Returns true if the device or the machine is at fault.
+fn is_of_device(error: &anyhow::Error) -> bool {
+    let kinds: &[fn(&anyhow::Error) -> bool] = &[
+        says_so::<OpenError>,
+        says_so::<EncodeError>,
+        says_so::<DecodeError>,
+        says_so::<TransformError>,
+        says_so::<DeviceError>,
+        says_so::<lab::OpenError>,
+        says_so::<lab::pcwt::CodeError>,
+        says_so::<QualityError>,
+        #[cfg(feature = "opencl")]
+        says_so::<lab::opencl::PipelineError>,
+    ];
+    kinds.iter().any(|says_so| says_so(error))
+}
+
+fn says_so<E: CodecError + Send + Sync + 'static>(error: &anyhow::Error) -> bool {
     error.downcast_ref().is_some_and(E::is_of_device)
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use kernels::TransformParams;
-use kernels::bank::FilterBank;
+use kernels::Element;
 use kernels::motion::PredictionSettings;
-use kernels::pcwt::QMIN_MAX;
-use kernels::transform::Filter;
-use kernels::wavelet::{Element, Scheme, Wavelet};
+use lab::Filter;
+use lab::TransformParams;
+use lab::bank::FilterBank;
+use lab::pcwt::QMIN_MAX;
+use lab::{CDF53, CDF97, Scheme};
 use picture::coded::StepIndex;
 use picture::frame::{BitDepth, Chroma, FrameSize};
 use picture::params::{self, Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, Weights};
@@ -99,11 +100,11 @@ impl TransformOptions {
 pub(crate) fn transform(args: &TransformArgs) -> Result<TransformOptions> {
     let filter = match &args.filter_bank {
         Some(path) => Filter::Bank(Arc::new(filter_bank(path)?)),
-        None => Filter::Wavelet(args.wavelet.unwrap_or_default()),
+        None => Filter::Lifted(args.wavelet.unwrap_or(CDF97)),
     };
     let element = match (&filter, args.precision) {
-        (Filter::Wavelet(Wavelet::Cdf53), None) => Element::I32,
-        (Filter::Wavelet(Wavelet::Cdf53), Some(_)) => {
+        (Filter::Lifted(lifting), None) if lifting.reversible => Element::I32,
+        (Filter::Lifted(lifting), Some(_)) if lifting.reversible => {
             bail!("--precision does not go with --wavelet cdf53, which is reversible in 32-bit integers: leave it out")
         }
         (_, asked) => asked.unwrap_or(Element::F32),
@@ -121,8 +122,8 @@ pub(crate) fn transform(args: &TransformArgs) -> Result<TransformOptions> {
 /// Returns the transform asked for, if frames can be coded with it.
 pub(crate) fn codec_params(args: &TransformArgs, rate: Rate, weights: Option<WeightsName>) -> Result<CodecParams> {
     let (wavelet, default, with) = match rate {
-        Rate::Lossless => (params::Wavelet::Cdf53, Wavelet::Cdf53, "with --lossless"),
-        _ => (params::Wavelet::Cdf97, Wavelet::Cdf97, "without --lossless"),
+        Rate::Lossless => (params::Wavelet::Cdf53, CDF53, "with --lossless"),
+        _ => (params::Wavelet::Cdf97, CDF97, "without --lossless"),
     };
     let no_other = args.filter_bank.is_none() && args.wavelet.is_none_or(|wavelet| wavelet == default);
     let asked = TransformArgs { wavelet: args.wavelet.or(no_other.then_some(default)), ..args.clone() };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use kernels::pcwt::open_pcwt_encoder;
+use lab::pcwt::open_pcwt_encoder;
 use picture::container::ContainerWriter;
 use picture::params::{CodecParams, Profile, StreamParams};
 

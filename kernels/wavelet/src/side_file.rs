@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use kernels::TransformParams;
-use kernels::bank::FilterBank;
-use kernels::transform::Filter;
-use kernels::wavelet::{Element, Wavelet};
+use kernels::Element;
+use lab::bank::FilterBank;
+use lab::{Filter, Lifting, TransformParams, WAVELETS};
 use picture::frame::{Chroma, ColourSpace, FrameSize, Matrix, Range};
 use picture::params::{Boundary, Levels, Padding};
 use serde::{Deserialize, Serialize};
@@ -45,7 +44,7 @@ impl SideFile {
     /// transform.
     pub(crate) fn describe(params: &TransformParams, colour: ColourSpace, reversible: bool) -> Self {
         let (wavelet, filter_bank) = match &params.filter {
-            Filter::Wavelet(wavelet) => (Some(wavelet.to_string()), None),
+            Filter::Lifted(wavelet) => (Some(wavelet.to_string()), None),
             Filter::Bank(bank) => (None, Some(bank.as_ref().clone())),
         };
         Self {
@@ -85,7 +84,7 @@ impl SideFile {
                 _ => bail!("channels must be [\"Y\"], [\"Y\", \"Cb\", \"Cr\"] or [\"Y\", \"U\", \"V\"]"),
             },
             filter: match (self.wavelet, self.filter_bank) {
-                (Some(wavelet), None) => Filter::Wavelet(named("wavelet", &wavelet, &Wavelet::ALL)?),
+                (Some(wavelet), None) => Filter::Lifted(lifting(&wavelet)?),
                 (None, Some(bank)) => Filter::Bank(Arc::new(bank)),
                 _ => bail!("there must be either a wavelet or a filter_bank"),
             },
@@ -142,17 +141,26 @@ fn named<T: std::fmt::Debug + Copy>(what: &str, name: &str, values: &[T]) -> Res
     found.copied().with_context(|| format!("{what} `{name}` is not known: there is {}", names()))
 }
 
+/// Returns the wavelet of this name.
+fn lifting(name: &str) -> Result<Lifting> {
+    let names = || WAVELETS.map(|wavelet| wavelet.name).join(", ");
+    let found = WAVELETS.into_iter().find(|wavelet| wavelet.name == name);
+    found.with_context(|| format!("wavelet `{name}` is not known: there is {}", names()))
+}
+
 #[cfg(test)]
 mod tests {
+    use lab::{CDF53, CDF97, DD137};
+
     use super::*;
 
     #[test]
     fn a_side_file_says_everything_it_was_made_from() {
-        let bank = FilterBank::of(Wavelet::Dd137);
+        let bank = FilterBank::of(&DD137);
         for (filter, element, levels, reversible) in [
-            (Filter::Wavelet(Wavelet::Cdf97), Element::F64, Levels::Full, false),
-            (Filter::Wavelet(Wavelet::Cdf53), Element::I32, Levels::AtMost(5), false),
-            (Filter::Wavelet(Wavelet::Cdf53), Element::I32, Levels::Full, true),
+            (Filter::Lifted(CDF97), Element::F64, Levels::Full, false),
+            (Filter::Lifted(CDF53), Element::I32, Levels::AtMost(5), false),
+            (Filter::Lifted(CDF53), Element::I32, Levels::Full, true),
             (Filter::Bank(Arc::new(bank)), Element::F32, Levels::AtMost(1), false),
         ] {
             let params = TransformParams {

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use kernels::reference::rct;
-use kernels::reference::sample::Sample;
-use kernels::wavelet::Element;
-use kernels::{Picture, Values};
+use kernels::Element;
+use kernels::Picture;
+use kernels::parts::reference::Sample;
+use kernels::parts::reference::rct;
+use lab::Values;
 use picture::frame::{BitDepth, Chroma, PixelFormat};
 
 use crate::args::{ComputeArgs, TransformArgs};
@@ -31,7 +32,7 @@ pub(crate) fn forward(input: &Path, output: &Path, args: &TransformArgs, compute
     let params = options.params(info.size, chroma);
     // Integers cannot hold Y, Cb and Cr of RGB exactly.
     let reversible = info.format == PixelFormat::Rgb8 && params.element == Element::I32;
-    let mut transform = kernels::open_transform(&params, compute.backend, compute.device.as_deref())?;
+    let mut transform = lab::open_transform(&params, compute.backend, compute.device.as_deref())?;
     let picture = info.picture(&data)?;
     let squares = match reversible {
         true => transform.forward_planes(&Values::I32(rct::planes(picture, Chroma::Rgb)?))?,
@@ -55,7 +56,7 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
     let pyramids = params.pyramids();
     let side = pyramids.first().context("no channel")?.side();
     let squares = npy::read(input, params.element, (pyramids.len(), side, side))?;
-    let mut transform = kernels::open_transform(&params, compute.backend, compute.device.as_deref())?;
+    let mut transform = lab::open_transform(&params, compute.backend, compute.device.as_deref())?;
     let mut planes = transform.inverse(&squares)?;
     let size = params.size;
     let mut rgb = None;

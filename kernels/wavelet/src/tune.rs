@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
-use kernels::tune::{self, Report, SETTINGS, SizeTimes};
+use kernels::tune::{SETTINGS, cache};
+use lab::tune::{self, Report, SizeTimes};
 use picture::frame::FrameSize;
 
 use crate::bench::sizes::sizes;
@@ -17,7 +18,7 @@ const MAX_SIZES: usize = 6;
 pub(crate) fn run(device: Option<&str>, names: &[String]) -> Result<String> {
     let sizes = if names.is_empty() { default_sizes()? } else { sizes(names, "hd")? };
     ensure!(sizes.len() <= MAX_SIZES, "--sizes: {} sizes are too many, tune for at most {MAX_SIZES}", sizes.len());
-    tune::cache::prepare()?;
+    cache::prepare()?;
     // Drawn on standard error, and only where that is a terminal.
     let bar = ProgressBar::new(0).with_style(ProgressStyle::with_template("{bar:30} {elapsed} {msg}")?);
     let report = tune::tune(device, &sizes, tune::BUDGET, |progress| {
@@ -27,7 +28,7 @@ pub(crate) fn run(device: Option<&str>, names: &[String]) -> Result<String> {
     });
     bar.finish_and_clear();
     let report = report?;
-    let path = tune::cache::write(&report.device, &report.chosen)?;
+    let path = cache::write(&report.device, &report.chosen)?;
     Ok(text(&report) + &format!("\nkept in {}\n", path.display()))
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn luma_of(frame: &SourceFrame, size: FrameSize) -> Vec<u8> {
 
 /// Returns the peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
 pub(crate) fn psnr(sent: &[u8], received: &[u8]) -> f64 {
-    kernels::quality::psnr_db(sent, received).min(99.0)
+    picture::psnr::psnr_db(sent, received).min(99.0)
 }
 
 fn write_png(picture: &Picture, path: &Path) -> Result<()> {

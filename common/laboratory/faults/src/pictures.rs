@@ -8,7 +8,7 @@ use sending::source::{SourceInfo, SourceSpec};
 
 /// Returns the peak signal to noise ratio of 8-bit samples, dB; 99 for equal pictures.
 pub(crate) fn psnr(sent: &[u8], received: &[u8]) -> f64 {
-    kernels::quality::psnr_db(sent, received).min(99.0)
+    picture::psnr::psnr_db(sent, received).min(99.0)
 }
 
 /// Gives the first pictures of a clip (a sender's source such as `mjpeg:PATH` or `y4m:PATH`), `most` at most, to `take`:

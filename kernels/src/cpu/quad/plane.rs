@@ -9,7 +9,7 @@ use crate::PictureRef;
 use crate::cpu::colour::add_row;
 use crate::cpu::transform::pyramid::{Order, PlaneTransform, extent, padded_pitch};
 use crate::cpu::transform::row_source::{PictureRows, ResidualRows};
-use crate::wavelet::Wavelet;
+use crate::lifting::CDF97;
 
 /// One plane and its coefficients.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Plane {
         Self {
             pyramid: pyramid.clone(),
             pitch,
-            transform: PlaneTransform::new(pyramid, Wavelet::Cdf97, boundary),
+            transform: PlaneTransform::new(pyramid, &CDF97, boundary),
             bands: vec![0.0; rows * pitch],
         }
     }

@@ -1,8 +1,8 @@
 //! The lifting steps of a wavelet in one direction, as the loops of this back end take them.
 
 use crate::cpu::vector::VectorSample;
+use crate::lifting::Lifting;
 use crate::reference::sample::{Sample, Steps};
-use crate::wavelet::Wavelet;
 
 /// Most neighbour pairs of a lifting step.
 pub(super) const MOST_TAPS: usize = 2;
@@ -36,14 +36,14 @@ pub(super) struct LiftingFilter<T: Sample> {
 
 impl<T: VectorSample> LiftingFilter<T> {
     /// Returns the steps that split.
-    pub(super) fn forward(wavelet: Wavelet) -> Self {
-        let Steps { steps, low_scale, high_scale } = T::steps(wavelet);
+    pub(super) fn forward(lifting: &Lifting) -> Self {
+        let Steps { steps, low_scale, high_scale } = T::steps(lifting);
         Self::new(&steps, low_scale, high_scale)
     }
 
     /// Returns the steps that merge.
-    pub(super) fn inverse(wavelet: Wavelet) -> Self {
-        let Steps { mut steps, low_scale, high_scale } = T::steps(wavelet);
+    pub(super) fn inverse(lifting: &Lifting) -> Self {
+        let Steps { mut steps, low_scale, high_scale } = T::steps(lifting);
         steps.reverse();
         steps.iter_mut().flatten().for_each(|coefficient| *coefficient = T::negated(*coefficient));
         Self::new(&steps, high_scale, low_scale)

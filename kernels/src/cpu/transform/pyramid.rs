@@ -11,7 +11,7 @@ use super::row_source::RowSource;
 use super::split_level::split_level;
 use super::window::WindowScratch;
 use crate::cpu::vector::VectorSample;
-use crate::wavelet::Wavelet;
+use crate::lifting::Lifting;
 
 /// Order of the coefficients in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,8 @@ pub(in crate::cpu) struct PlaneTransform<T: VectorSample> {
 
 impl<T: VectorSample> PlaneTransform<T> {
     /// Returns the transform of planes of the pyramid's size.
-    pub(in crate::cpu) fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
-        let forward = LiftingFilter::forward(wavelet);
+    pub(in crate::cpu) fn new(pyramid: &Pyramid, lifting: &Lifting, boundary: Boundary) -> Self {
+        let forward = LiftingFilter::forward(lifting);
         let low_extents = [1, 2].map(|level| match pyramid.levels() {
             levels if level <= levels => {
                 let (columns, rows) = pyramid.transform_extent(level);
@@ -91,7 +91,7 @@ impl<T: VectorSample> PlaneTransform<T> {
             pyramid: pyramid.clone(),
             boundary,
             forward,
-            inverse: LiftingFilter::inverse(wavelet),
+            inverse: LiftingFilter::inverse(lifting),
             low,
             low_pitches,
             scratch,
@@ -190,15 +190,16 @@ mod tests {
 
     use super::*;
     use crate::cpu::simd::Simd;
+    use crate::lifting::{CDF53, CDF97, DD137};
 
     /// Coefficients of a plane of noise, and the plane again, on this thread alone.
-    fn both_ways<T: VectorSample>(simd: Simd, wavelet: Wavelet, size: (u32, u32), boundary: Boundary) -> [Vec<T>; 2] {
+    fn both_ways<T: VectorSample>(simd: Simd, lifting: &Lifting, size: (u32, u32), boundary: Boundary) -> [Vec<T>; 2] {
         let codec = CodecParams { boundary, padding: Padding::Smooth, ..CodecParams::default() };
         let pyramid = Pyramid::new(FrameSize::new(size.0, size.1).unwrap(), &codec);
         let (columns, rows) = extent(&pyramid);
         let noise = (0..columns * rows).map(|n| (n as u32).wrapping_mul(2_654_435_761) >> 16);
         let samples: Vec<T> = noise.map(|value| T::from_centred(value as f32 / 256.0 - 128.0)).collect();
-        let mut transform = PlaneTransform::<T>::new(&pyramid, wavelet, boundary);
+        let mut transform = PlaneTransform::<T>::new(&pyramid, lifting, boundary);
         let (mut bands, mut back) = (vec![T::default(); pyramid.side() * pyramid.side()], samples.clone());
         simd.force(|| {
             transform.forward(PlaneRows { data: &samples, pitch: columns }, &mut bands, Order::Square);
@@ -207,24 +208,24 @@ mod tests {
         [bands, back]
     }
 
-    fn check<T: VectorSample>(wavelet: Wavelet) {
+    fn check<T: VectorSample>(lifting: &Lifting) {
         // One thread, which works here.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         for size in [(17, 31), (34, 33), (67, 45), (130, 67), (257, 40)] {
             for boundary in [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero] {
                 let [fast, plain] = [Simd::detect(), Simd::Baseline]
-                    .map(|simd| pool.install(|| both_ways::<T>(simd, wavelet, size, boundary)));
-                assert!(fast == plain, "{wavelet:?} {size:?} {boundary:?}");
+                    .map(|simd| pool.install(|| both_ways::<T>(simd, lifting, size, boundary)));
+                assert!(fast == plain, "{lifting} {size:?} {boundary:?}");
             }
         }
     }
 
     #[test]
     fn every_instruction_set_gives_the_same_bits() {
-        check::<f32>(Wavelet::Cdf97);
-        check::<f64>(Wavelet::Cdf97);
-        check::<f32>(Wavelet::Dd137);
-        check::<f64>(Wavelet::Dd137);
-        check::<i32>(Wavelet::Cdf53);
+        check::<f32>(&CDF97);
+        check::<f64>(&CDF97);
+        check::<f32>(&DD137);
+        check::<f64>(&DD137);
+        check::<i32>(&CDF53);
     }
 }

@@ -8,45 +8,35 @@ use super::level::PlaneRows;
 use super::pyramid::{Order, PlaneTransform, extent, padded_pitch};
 use crate::cpu::vector::VectorSample;
 use crate::cpu::{backend, colour};
-use crate::reference::{check_picture, transform};
-use crate::transform::Filter;
-use crate::wavelet::{self, Wavelet};
-use crate::{Backend, BackendInfo, OpenError, PictureRef, Transform, TransformError, TransformParams, Values};
+use crate::lifting::Lifting;
+use crate::reference::check_picture;
+use crate::transform::PlaneParams;
+use crate::{BackendInfo, Element, PictureRef, Transform, TransformError, Values};
 
-/// Opens this transform, or fails with [`OpenError::NotOnThisBackend`]; `reason` says why this back end was chosen.
-/// Filter banks go through the reference's address tables: they are for science, not for streams.
-pub(crate) fn open_transform(params: &TransformParams, reason: String) -> Result<Box<dyn Transform>, OpenError> {
-    params.check_scheme(Backend::Cpu)?;
-    let Filter::Wavelet(wavelet) = params.filter else {
-        return transform::open_within(params, backend(reason));
-    };
-    Ok(match params.element {
-        wavelet::Element::F32 => Box::new(CpuTransform::<f32>::new(params, wavelet, reason)),
-        wavelet::Element::F64 => Box::new(CpuTransform::<f64>::new(params, wavelet, reason)),
-        wavelet::Element::I32 => integer_transform(params, reason),
-    })
-}
-
-/// Opens the 5/3 in integers, of which nothing is out of this back end's reach.
-pub(crate) fn integer_transform(params: &TransformParams, reason: String) -> Box<dyn Transform> {
-    Box::new(CpuTransform::<i32>::new(params, Wavelet::Cdf53, reason))
+/// Opens this transform; `reason` says why this back end was chosen.
+pub fn open_transform(params: &PlaneParams, reason: String) -> Box<dyn Transform> {
+    match params.element {
+        Element::F32 => Box::new(CpuTransform::<f32>::new(params, reason)),
+        Element::F64 => Box::new(CpuTransform::<f64>::new(params, reason)),
+        Element::I32 => Box::new(CpuTransform::<i32>::new(params, reason)),
+    }
 }
 
 /// Transform of the processor back end.
 #[derive(Debug)]
 struct CpuTransform<T: VectorSample> {
-    params: TransformParams,
+    params: PlaneParams,
     pyramids: Vec<Pyramid>,
     channels: Vec<ChannelTransform<T>>,
     backend: BackendInfo,
 }
 
 impl<T: VectorSample> CpuTransform<T> {
-    fn new(params: &TransformParams, wavelet: Wavelet, reason: String) -> Self {
+    fn new(params: &PlaneParams, reason: String) -> Self {
         let pyramids = params.pyramids();
         let channels =
-            pyramids.iter().map(|pyramid| ChannelTransform::new(pyramid, wavelet, params.boundary)).collect();
-        Self { params: params.clone(), pyramids, channels, backend: backend(reason) }
+            pyramids.iter().map(|pyramid| ChannelTransform::new(pyramid, &params.lifting, params.boundary)).collect();
+        Self { params: *params, pyramids, channels, backend: backend(reason) }
     }
 
     /// Returns memory for every coefficient, by channel.
@@ -130,12 +120,12 @@ struct ChannelTransform<T: VectorSample> {
 }
 
 impl<T: VectorSample> ChannelTransform<T> {
-    fn new(pyramid: &Pyramid, wavelet: Wavelet, boundary: Boundary) -> Self {
+    fn new(pyramid: &Pyramid, lifting: &Lifting, boundary: Boundary) -> Self {
         let (columns, rows) = extent(pyramid);
         let pitch = padded_pitch(columns);
         let is_padded = (columns, rows) != (pyramid.plane().width(), pyramid.plane().height());
         let padded = is_padded.then(|| (vec![T::default(); rows * pitch], pitch));
-        Self { pyramid: pyramid.clone(), transform: PlaneTransform::new(pyramid, wavelet, boundary), padded }
+        Self { pyramid: pyramid.clone(), transform: PlaneTransform::new(pyramid, lifting, boundary), padded }
     }
 
     fn split(&mut self, plane: &[T], square: &mut [T]) {

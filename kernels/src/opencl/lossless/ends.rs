@@ -20,7 +20,7 @@ fn program(device: &Device, depth: BitDepth) -> Result<Program> {
 }
 
 /// Kernels from the bytes of pictures to the planes of all channels.
-pub(crate) struct PictureReader {
+pub struct PictureReader {
     params: StreamParams,
     channels: Vec<ChannelReader>,
 }
@@ -42,7 +42,7 @@ struct ChannelReader {
 
 impl PictureReader {
     /// Creates the kernels for pictures of a stream.
-    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
+    pub fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
         let reader = |channel: &&IntegerChannel| {
             let capacity = source::capacity(params.size, params.chroma, channel.channel);
             let program = program(channel.queue.device(), params.codec.depth)?;
@@ -60,7 +60,7 @@ impl PictureReader {
 
     /// Starts to bring `picture`, of which [`crate::reference::rct::check_exact`] holds, to the planes of all
     /// `channels`, and calls `then` when that of a channel is queued.
-    pub(crate) fn run(
+    pub fn run(
         &mut self,
         channels: &[&IntegerChannel],
         picture: PictureRef<'_>,
@@ -111,16 +111,21 @@ impl ChannelReader {
 }
 
 /// Kernels from planes to the bytes of a picture.
-pub(crate) enum PictureWriter {
+pub enum PictureWriter {
     /// All planes together, in the first channel's queue.
-    Rgb { merge: Kernel, picture: Staged<u8> },
+    Rgb {
+        /// From all planes to pixels.
+        merge: Kernel,
+        /// The picture's bytes.
+        picture: Staged<u8>,
+    },
     /// Each plane alone.
     Planes(Vec<(Kernel, Staged<u8>)>),
 }
 
 impl PictureWriter {
     /// Creates the kernels for the planes of a stream's `channels`.
-    pub(crate) fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
+    pub fn new(channels: &[&IntegerChannel], params: &StreamParams) -> Result<Self> {
         let bytes = |channel: &IntegerChannel| params.codec.depth.bytes() * channel.width * channel.height;
         let program = |channel: &IntegerChannel| program(channel.queue.device(), params.codec.depth);
         if let (Chroma::Rgb, &[luma, blue, red]) = (params.chroma, channels) {
@@ -152,7 +157,7 @@ impl PictureWriter {
     }
 
     /// Starts to bring the plane of channel `index` to the host, if it goes there alone.
-    pub(crate) fn start(&mut self, channel: &IntegerChannel, index: usize) -> Result<()> {
+    pub fn start(&mut self, channel: &IntegerChannel, index: usize) -> Result<()> {
         let Self::Planes(planes) = self else { return Ok(()) };
         let (to_bytes, samples) = &mut planes[index];
         channel.launch(to_bytes, channel.width, channel.height)?;
@@ -162,7 +167,7 @@ impl PictureWriter {
     }
 
     /// Waits for everything; `ends` are the last commands of all channels.
-    pub(crate) fn finish(&mut self, channels: &[&IntegerChannel], ends: &[Event]) -> Result<()> {
+    pub fn finish(&mut self, channels: &[&IntegerChannel], ends: &[Event]) -> Result<()> {
         if let (Self::Rgb { merge, picture }, Some(first)) = (self, channels.first()) {
             first.queue.wait_for(ends)?;
             first.launch(merge, first.width, first.height)?;
@@ -173,7 +178,7 @@ impl PictureWriter {
     }
 
     /// Fills a picture of the planes' size, after [`Self::finish`].
-    pub(crate) fn fill(&self, out: &mut Picture) {
+    pub fn fill(&self, out: &mut Picture) {
         let parts: Vec<&Staged<u8>> = match self {
             Self::Rgb { picture, .. } => vec![picture],
             Self::Planes(planes) => planes.iter().map(|(_, samples)| samples).collect(),

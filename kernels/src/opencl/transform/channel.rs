@@ -19,28 +19,35 @@ use crate::OpenError;
 use crate::opencl::transform::programs::codec_program;
 
 /// Queue, planes and transform of one channel.
-pub(crate) struct ChannelPipeline {
-    pub(crate) channel: Channel,
-    pub(crate) queue: Queue,
-    pub(crate) program: Program,
-    pub(crate) transform: ChannelTransform<f32>,
+pub struct ChannelPipeline {
+    /// The channel.
+    pub channel: Channel,
+    /// Its queue.
+    pub queue: Queue,
+    /// Kernels for its blocks.
+    pub program: Program,
+    /// Memory and launches of its transform.
+    pub transform: ChannelTransform<f32>,
     /// Schemes that the transform was made with.
-    pub(crate) schemes: Schemes<f32>,
-    pub(crate) boundary: Boundary,
-    pub(crate) width: usize,
-    pub(crate) height: usize,
+    pub schemes: Schemes<f32>,
+    /// Extension at the ends of rows and columns.
+    pub boundary: Boundary,
+    /// Columns of its plane.
+    pub width: usize,
+    /// Rows of its plane.
+    pub height: usize,
     /// Side of the square of coefficients.
-    pub(crate) side: usize,
+    pub side: usize,
 }
 
 impl ChannelPipeline {
     /// Returns the pipelines of all channels of a stream, and its layout.
-    pub(crate) fn all(device: &Arc<Device>, params: &StreamParams) -> Result<(Vec<Self>, BlockLayout), OpenError> {
+    pub fn all(device: &Arc<Device>, params: &StreamParams) -> Result<(Vec<Self>, BlockLayout), OpenError> {
         Self::all_with(device, params, true)
     }
 
     /// Opens the same; only if they are `timed` there is an event of every kernel.
-    pub(crate) fn all_with(
+    pub fn all_with(
         device: &Arc<Device>,
         params: &StreamParams,
         timed: bool,
@@ -50,7 +57,7 @@ impl ChannelPipeline {
     }
 
     /// Returns the pipelines of all channels of `layout`, the stream's or what is left of it without the finest levels.
-    pub(crate) fn of_layout(
+    pub fn of_layout(
         device: &Arc<Device>,
         params: &StreamParams,
         layout: &BlockLayout,
@@ -72,7 +79,7 @@ impl ChannelPipeline {
     }
 
     /// Runs one group per row of the plane in `rows`.
-    pub(crate) fn launch_rows(&self, kernel: &Kernel, rows: Range<usize>, after: &[Event]) -> Result<Option<Event>> {
+    pub fn launch_rows(&self, kernel: &Kernel, rows: Range<usize>, after: &[Event]) -> Result<Option<Event>> {
         let group_size = [self.queue.device().tuning.group_size, 1];
         if rows.is_empty() {
             return Ok(None);
@@ -81,21 +88,21 @@ impl ChannelPipeline {
     }
 
     /// Notes that the kernels of a stage begin behind this command, if kernels are not noted one by one.
-    pub(crate) fn begin(&self, after: &Event, recorder: &mut Recorder) {
+    pub fn begin(&self, after: &Event, recorder: &mut Recorder) {
         if self.queue.is_marked() {
             recorder.begin(self.channel, after);
         }
     }
 
     /// Notes that the kernels of `stage`, if it has begun, end before this command.
-    pub(crate) fn end(&self, stage: DeviceStage, before: &Event, recorder: &mut Recorder) {
+    pub fn end(&self, stage: DeviceStage, before: &Event, recorder: &mut Recorder) {
         if self.queue.is_marked() {
             recorder.end(self.channel, stage, before);
         }
     }
 
     /// Transforms a plane to bands; notes the commands.
-    pub(crate) fn split(&self, recorder: &mut Recorder) -> Result<()> {
+    pub fn split(&self, recorder: &mut Recorder) -> Result<()> {
         let mut events = Vec::new();
         self.transform.run_forward(&self.queue, &mut events)?;
         events.into_iter().for_each(|event| recorder.note(self.channel, DeviceStage::Transform, event));
@@ -103,7 +110,7 @@ impl ChannelPipeline {
     }
 
     /// Bands to plane; notes the commands.
-    pub(crate) fn invert(&self, recorder: &mut Recorder) -> Result<()> {
+    pub fn invert(&self, recorder: &mut Recorder) -> Result<()> {
         let mut events = Vec::new();
         self.transform.run_inverse(&self.queue, &mut events)?;
         events.into_iter().for_each(|event| recorder.note(self.channel, DeviceStage::Transform, event));

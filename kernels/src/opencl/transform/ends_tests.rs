@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use device::Device;
 use device::settings::{StreamScheme, Tuning};
+use device::timeline::Recorder;
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
@@ -13,13 +14,12 @@ use picture::pyramid::BlockLayout;
 use super::channel::ChannelPipeline;
 use super::ends::First;
 use super::source::Convert;
+use super::upload::{PicturePlace, Uploads};
 use crate::opencl::find;
-use crate::opencl::lab::flow::{Flow, PipelineParams};
-use crate::opencl::lab::pipeline::OpenClPipeline;
 use crate::opencl::quad::decoder::OpenClDecoder;
-use crate::reference::quantise::Quantiser;
+use crate::reference::transform::open_transform as open_reference;
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
-use crate::{BackendChoice, Decoder, DeviceKind, Encoder, Picture, Target, Values, open_transform};
+use crate::{Decoder, DeviceKind, Encoder, Picture, Target, Values};
 
 fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding) -> StreamParams {
     StreamParams {
@@ -53,25 +53,33 @@ fn picture(format: PixelFormat, size: FrameSize) -> Picture {
     Picture::from_data(format, size, samples.collect()).unwrap()
 }
 
+/// Returns the squares that a device makes of a picture that travels in so many stripes, twice: the second time it finds
+/// what the first one left.
+fn squares(device: &Arc<Device>, params: &StreamParams, picture: &Picture, stripes: usize) -> [Vec<Vec<f32>>; 2] {
+    let (pipelines, _) = ChannelPipeline::all(device, params).unwrap();
+    let mut uploads = Uploads::new(&pipelines, params, stripes).unwrap();
+    let mut square = |pipeline: &ChannelPipeline| {
+        let ChannelPipeline { queue, transform, side, .. } = pipeline;
+        let mut bands = queue.pinned(transform.bands.len()).unwrap();
+        queue.download(&transform.bands, &mut bands, transform.bands.len()).unwrap();
+        queue.finish().unwrap();
+        bands.values().chunks(transform.band_pitch).take(*side).flat_map(|row| &row[..*side]).copied().collect()
+    };
+    [(); 2].map(|()| {
+        let (from, mut recorder) = (PicturePlace::Host(picture.as_ref()), Recorder::default());
+        uploads.forward(&pipelines, from, true, &mut recorder, |_, _| Ok(())).unwrap();
+        pipelines.iter().map(&mut square).collect()
+    })
+}
+
 fn check_forward(params: &StreamParams, format: PixelFormat, devices: &[Arc<Device>]) {
     let picture = picture(format, params.size);
-    let mut reference = open_transform(&params.into(), BackendChoice::Reference, None).unwrap();
-    let Values::F32(squares) = reference.forward(picture.as_ref()).unwrap() else { unreachable!() };
-    let step = StepIndex::new(20).unwrap();
-    let quantiser = Quantiser::new(step);
-    let expected: Vec<Vec<i32>> =
-        squares.iter().map(|square| square.iter().map(|&value| quantiser.quantise(value)).collect()).collect();
+    let mut reference = open_reference(&params.into(), String::new());
+    let Values::F32(expected) = reference.forward(picture.as_ref()).unwrap() else { unreachable!() };
     for device in devices {
         for stripes in [1, 4] {
-            let flow = Flow::PictureToQuantised(format, step);
-            let params = PipelineParams { stream: *params, flow, depth: 1, stripes, overlap: true, timed: false };
-            let mut pipeline = OpenClPipeline::on(device, &params).unwrap();
-            // The second picture finds what the first one left.
-            for _ in 0..2 {
-                pipeline.submit_picture(picture.as_ref()).unwrap();
-                let quantised = pipeline.collect().unwrap().unwrap().quantised().unwrap();
-                assert!(quantised == expected, "{params:?} with {:?}", device.tuning);
-            }
+            let found = squares(device, params, &picture, stripes);
+            assert!(found.iter().all(|found| *found == expected), "{params:?} with {:?}", device.tuning);
         }
     }
 }

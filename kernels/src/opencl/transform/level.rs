@@ -8,9 +8,11 @@ use picture::params::Boundary;
 use picture::pyramid::{Orientation, Pyramid};
 
 /// A buffer between levels, and how far apart its rows are.
-pub(crate) struct Pitched<'a, T> {
-    pub(crate) buffer: &'a Buffer<T>,
-    pub(crate) pitch: usize,
+pub struct Pitched<'a, T> {
+    /// The memory.
+    pub buffer: &'a Buffer<T>,
+    /// Values from row to row.
+    pub pitch: usize,
 }
 
 impl<T> Clone for Pitched<'_, T> {
@@ -23,27 +25,31 @@ impl<T> Copy for Pitched<'_, T> {}
 
 /// Sizes of one level, in samples and coefficients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LevelSize {
-    /// Samples that are stored; those beyond are zero up to [`Self::w`] x [`Self::h`].
-    pub(crate) in_w: usize,
-    pub(crate) in_h: usize,
-    /// Samples that are transformed.
-    pub(crate) w: usize,
-    pub(crate) h: usize,
-    /// Low coefficients that can be non-zero.
-    pub(crate) low_w: usize,
-    pub(crate) low_h: usize,
-    /// High coefficients of a row and of a column that can be non-zero. An inverse transform must read all `w / 2` and
-    /// `h / 2` that the square has room for: squares from elsewhere may hold others.
-    pub(crate) high_w: usize,
-    pub(crate) high_h: usize,
+pub struct LevelSize {
+    /// Columns of samples that are stored; those beyond are zero up to [`Self::w`] x [`Self::h`].
+    pub in_w: usize,
+    /// Rows of them.
+    pub in_h: usize,
+    /// Columns of samples that are transformed.
+    pub w: usize,
+    /// Rows of them.
+    pub h: usize,
+    /// Columns of low coefficients that can be non-zero.
+    pub low_w: usize,
+    /// Rows of them.
+    pub low_h: usize,
+    /// High coefficients of a row that can be non-zero. An inverse transform must read all `w / 2` and `h / 2` that the
+    /// square has room for: squares from elsewhere may hold others.
+    pub high_w: usize,
+    /// High coefficients of a column, likewise.
+    pub high_h: usize,
     /// Start of the detail bands in the square: so far to the right and so far down.
-    pub(crate) half_side: usize,
+    pub half_side: usize,
 }
 
 impl LevelSize {
     /// Sizes of all levels of `pyramid`, the finest first.
-    pub(crate) fn all(pyramid: &Pyramid) -> Vec<Self> {
+    pub fn all(pyramid: &Pyramid) -> Vec<Self> {
         (1..=pyramid.levels()).map(|level| Self::new(pyramid, level)).collect()
     }
 
@@ -72,33 +78,34 @@ impl LevelSize {
 
     /// Returns true if rows or columns of odd length wrap around. Their seam lies between two low coefficients, and no
     /// extension of the samples gives what wrapping in every lifting step gives.
-    pub(crate) fn is_odd_ring(&self, boundary: Boundary) -> bool {
+    pub fn is_odd_ring(&self, boundary: Boundary) -> bool {
         let odd = |n: usize| n > 1 && n % 2 == 1;
         boundary == Boundary::Periodic && (odd(self.w) || odd(self.h))
     }
 }
 
 /// One level: its sizes, and its memory.
-pub(crate) struct Level<'a, T> {
-    pub(crate) size: LevelSize,
+pub struct Level<'a, T> {
+    /// Its sizes.
+    pub size: LevelSize,
     /// The samples, `in_w` x `in_h`.
-    pub(crate) fine: Pitched<'a, T>,
+    pub fine: Pitched<'a, T>,
     /// The low band, `low_w` x `low_h`. The last level's is the corner of `bands`.
-    pub(crate) coarse: Pitched<'a, T>,
+    pub coarse: Pitched<'a, T>,
     /// The whole square, for the detail bands; zero where nothing is written.
-    pub(crate) bands: Pitched<'a, T>,
+    pub bands: Pitched<'a, T>,
     /// At least [`LevelKernels::scratch`] values.
-    pub(crate) scratch: &'a Buffer<T>,
+    pub scratch: &'a Buffer<T>,
 }
 
 impl<T> Level<'_, T> {
     /// Returns the arguments of a kernel of one forward level: samples, their sizes, low band, detail bands.
-    pub(crate) fn forward_args(&self) -> Vec<NamedArg<'_>> {
+    pub fn forward_args(&self) -> Vec<NamedArg<'_>> {
         self.forward_args_from(&[("in", self.fine.buffer.arg()), ("in_pitch", self.fine.pitch.into())])
     }
 
     /// Returns the same with these arguments for the samples.
-    pub(crate) fn forward_args_from<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
+    pub fn forward_args_from<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
         let size = &self.size;
         let sizes =
             [("in_w", size.in_w.into()), ("in_h", size.in_h.into()), ("w", size.w.into()), ("h", size.h.into())];
@@ -107,12 +114,12 @@ impl<T> Level<'_, T> {
     }
 
     /// Returns the arguments of a kernel of one inverse level: low band, all details that fit in the square, samples.
-    pub(crate) fn inverse_args(&self) -> Vec<NamedArg<'_>> {
+    pub fn inverse_args(&self) -> Vec<NamedArg<'_>> {
         self.inverse_args_to(&[("out", self.fine.buffer.arg()), ("out_pitch", self.fine.pitch.into())])
     }
 
     /// Returns the same with these arguments for the samples.
-    pub(crate) fn inverse_args_to<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
+    pub fn inverse_args_to<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
         let size = &self.size;
         let sizes = [
             ("high_w", (size.w / 2).into()),
@@ -125,7 +132,7 @@ impl<T> Level<'_, T> {
     }
 
     /// Returns the arguments of the low band and of the detail bands without their sizes.
-    pub(crate) fn coefficient_args(&self) -> [NamedArg<'_>; 7] {
+    pub fn coefficient_args(&self) -> [NamedArg<'_>; 7] {
         [
             ("low", self.coarse.buffer.arg()),
             ("low_pitch", self.coarse.pitch.into()),
@@ -139,44 +146,50 @@ impl<T> Level<'_, T> {
 }
 
 /// Samples in a plane or elsewhere: header and arguments for `cl/shared/source.cl`.
-pub(crate) struct Samples<'a> {
-    pub(crate) header: Header,
-    pub(crate) args: Vec<NamedArg<'a>>,
+pub struct Samples<'a> {
+    /// Macros of the program.
+    pub header: Header,
+    /// Arguments of the kernel.
+    pub args: Vec<NamedArg<'a>>,
 }
 
 /// A launch whose rows of groups can run one after another, as samples come in.
-pub(crate) struct RowsLaunch {
-    pub(crate) launch: Launch,
+pub struct RowsLaunch {
+    /// The launch.
+    pub launch: Launch,
     /// Rows of samples of which a row of groups makes coefficients.
-    pub(crate) rows: usize,
+    pub rows: usize,
     /// Number of rows beyond these that it reads.
-    pub(crate) reach: usize,
+    pub reach: usize,
 }
 
 /// A kernel ready to run.
-pub(crate) struct Launch {
-    pub(crate) kernel: Kernel,
-    pub(crate) groups: [usize; 2],
-    pub(crate) group_size: [usize; 2],
+pub struct Launch {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Columns and rows of groups.
+    pub groups: [usize; 2],
+    /// Columns and rows of work-items in a group.
+    pub group_size: [usize; 2],
     /// Memory of the scheme that the kernel reads: a kernel does not keep its arguments alive.
     tables: Vec<Mem>,
 }
 
 impl Launch {
     /// Creates a launch of `groups` groups of `group_size` work-items, both (columns, rows).
-    pub(crate) fn new(kernel: Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Self {
+    pub fn new(kernel: Kernel, groups: [usize; 2], group_size: [usize; 2]) -> Self {
         Self { kernel, groups, group_size, tables: Vec::new() }
     }
 
     /// Keeps memory as long as the launch.
-    pub(crate) fn keeping(mut self, tables: impl IntoIterator<Item = Mem>) -> Self {
+    pub fn keeping(mut self, tables: impl IntoIterator<Item = Mem>) -> Self {
         self.tables.extend(tables);
         self
     }
 }
 
 /// A scheme: how one level is computed.
-pub(crate) trait LevelKernels<T>: Send {
+pub trait LevelKernels<T>: Send {
     /// Returns true if it computes levels of this size; [`super::line::Lines`] computes those that are left.
     fn takes(&self, _size: &LevelSize) -> bool {
         true

@@ -8,7 +8,8 @@ use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize};
 use super::params;
-use crate::wavelet::{Element, Wavelet};
+use crate::Element;
+use crate::lifting::Lifting;
 
 /// Texts of the kernels, after [`params::wavelet_header`].
 const KERNELS: [&str; 4] = [
@@ -19,7 +20,7 @@ const KERNELS: [&str; 4] = [
 ];
 
 /// Any wavelet in any element.
-pub(crate) struct Lines {
+pub struct Lines {
     program: Program,
     group_size: usize,
 }
@@ -86,9 +87,9 @@ impl<'a> Lined<'a> {
 
 impl Lines {
     /// Builds the kernels.
-    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
+    pub fn new(device: &Device, lifting: &Lifting, element: Element, boundary: Boundary) -> Result<Self> {
         let group_size = device.tuning.group_size;
-        let header = params::wavelet_header(&wavelet.lifting(), element, boundary, group_size);
+        let header = params::wavelet_header(lifting, element, boundary, group_size);
         Ok(Self { program: device.build(&header, &KERNELS)?, group_size })
     }
 

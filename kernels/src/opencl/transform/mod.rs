@@ -1,9 +1,7 @@
 //! The wavelet transform of one channel: its planes and bands on the device, and the launches of each level.
 
-pub(crate) mod address;
 pub(crate) mod channel;
 pub(crate) mod choice;
-pub(crate) mod convolution;
 pub(crate) mod download;
 pub(crate) mod ends;
 #[cfg(test)]
@@ -11,17 +9,13 @@ mod ends_tests;
 pub(crate) mod level;
 pub(crate) mod line;
 pub(crate) mod params;
-pub(crate) mod planes;
 pub(crate) mod programs;
-pub(crate) mod rowcolumn;
-pub(crate) mod scheme;
 pub(crate) mod slab;
 pub(crate) mod small;
 pub(crate) mod source;
 pub(crate) mod tail;
 pub(crate) mod tile;
 pub(crate) mod upload;
-pub(crate) mod whole;
 
 use device::OclPrm;
 use device::Result;
@@ -32,12 +26,13 @@ use self::choice::Schemes;
 use self::level::{Launch, Level, LevelSize, Pitched};
 
 /// Device memory and launches of one channel's transform.
-pub(crate) struct ChannelTransform<T> {
+pub struct ChannelTransform<T> {
     plane: Buffer<T>,
     plane_pitch: usize,
     /// Coefficients in Mallat layout, [`Self::band_pitch`] apart from row to row; zero where no coefficient is.
-    pub(crate) bands: Buffer<T>,
-    pub(crate) band_pitch: usize,
+    pub bands: Buffer<T>,
+    /// Values from row to row of [`Self::bands`].
+    pub band_pitch: usize,
     forward: Vec<Launch>,
     inverse: Vec<Launch>,
     /// Size of the finest level, if the first of `forward` and the last of `inverse` compute it and nothing else.
@@ -57,17 +52,17 @@ fn pitch(width: usize) -> usize {
 
 impl<T: OclPrm> ChannelTransform<T> {
     /// Returns the values of host memory that hold the square or the plane with the pitch that they have on the device.
-    pub(crate) fn staging_len(&self) -> usize {
+    pub fn staging_len(&self) -> usize {
         self.samples().0.len().max(self.bands.len())
     }
 
     /// Returns the values of a plane that goes on for `rows` more rows.
-    pub(crate) fn taller_len(pyramid: &Pyramid, rows: usize) -> usize {
+    pub fn taller_len(pyramid: &Pyramid, rows: usize) -> usize {
         pitch(pyramid.plane().width()) * (pyramid.plane().height() + rows)
     }
 
     /// Allocates for planes of `pyramid` and prepares all launches of `queue`'s device.
-    pub(crate) fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self> {
+    pub fn new(queue: &Queue, pyramid: &Pyramid, schemes: &Schemes<T>) -> Result<Self> {
         let sizes = LevelSize::all(pyramid);
         let (plane_pitch, band_pitch) = (pitch(pyramid.plane().width()), pitch(pyramid.side()));
         let plane = queue.buffer(plane_pitch * pyramid.plane().height())?;
@@ -108,13 +103,13 @@ impl<T: OclPrm> ChannelTransform<T> {
     }
 
     /// Returns the plane of samples centred on zero, and its pitch. Without any level it is the low band.
-    pub(crate) fn samples(&self) -> (&Buffer<T>, usize) {
+    pub fn samples(&self) -> (&Buffer<T>, usize) {
         if self.forward.is_empty() { (&self.bands, self.band_pitch) } else { (&self.plane, self.plane_pitch) }
     }
 
     /// Returns the finest level, if a launch each way computes it and nothing else: what may be replaced by one with
     /// samples that are elsewhere.
-    pub(crate) fn finest(&self) -> Option<Level<'_, T>> {
+    pub fn finest(&self) -> Option<Level<'_, T>> {
         let (size, bands) = (self.finest?, Pitched { buffer: &self.bands, pitch: self.band_pitch });
         let low = Pitched { buffer: &self.lows[0], pitch: pitch(size.low_w) };
         let coarse = if self.levels == 1 { bands } else { low };
@@ -123,22 +118,22 @@ impl<T: OclPrm> ChannelTransform<T> {
     }
 
     /// Runs as [`Self::run_forward`] does, after the finest level.
-    pub(crate) fn run_forward_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
+    pub fn run_forward_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, self.forward.get(1..).unwrap_or_default(), events)
     }
 
     /// Runs as [`Self::run_inverse`] does, up to the finest level.
-    pub(crate) fn run_inverse_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
+    pub fn run_inverse_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, self.inverse.split_last().map_or(&[], |(_, below)| below), events)
     }
 
     /// Transforms a plane to bands; appends the commands' events, if the queue is timed.
-    pub(crate) fn run_forward(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
+    pub fn run_forward(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, &self.forward, events)
     }
 
     /// Bands to plane; appends the commands' events, if the queue is timed.
-    pub(crate) fn run_inverse(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
+    pub fn run_inverse(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, &self.inverse, events)
     }
 }

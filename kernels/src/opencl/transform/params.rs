@@ -6,8 +6,9 @@ use picture::coded::StepIndex;
 use picture::params::Boundary;
 use picture::pyramid::BLOCK_SIDE;
 
+use crate::Element;
+use crate::lifting::Lifting;
 use crate::reference::quantise::{self, DeadZone, Quantiser};
-use crate::wavelet::{Element, Lifting};
 use crate::{lifting, tables};
 
 /// Symbols of a block: its peak, a drop per quad and one per coefficient, each of which may be escaped.
@@ -162,7 +163,7 @@ fn boundary_header(boundary: Boundary) -> Header {
 }
 
 /// Returns the constants of kernels for the transform of streams.
-pub(crate) fn header(tuning: &Tuning, boundary: Boundary) -> Header {
+pub fn header(tuning: &Tuning, boundary: Boundary) -> Header {
     let header = boundary_header(boundary).define("LSIZE", tuning.group_size).define("STRIP", tuning.strip);
     [
         ("ALPHA", lifting::ALPHA),
@@ -177,7 +178,7 @@ pub(crate) fn header(tuning: &Tuning, boundary: Boundary) -> Header {
 }
 
 /// Returns the constants of kernels for blocks, and the descriptions that they read.
-pub(crate) fn block_header(tuning: &Tuning) -> Header {
+pub fn block_header(tuning: &Tuning) -> Header {
     let numbers: [(&str, usize); 33] = [
         ("BLOCK_LSIZE", tuning.block_group_size),
         ("BLOCKS_PER_GROUP", tuning.blocks_per_group),
@@ -230,7 +231,7 @@ fn real(header: Header, name: &str, element: Element, value: f64) -> Header {
 }
 
 /// Returns a number as OpenCL C has it, with every bit of the element's type.
-pub(crate) fn literal(element: Element, value: f64) -> String {
+pub fn literal(element: Element, value: f64) -> String {
     match element {
         // Nine digits after the point name every f32, seventeen every f64.
         Element::F32 => format!("{:.9e}f", value as f32),
@@ -241,13 +242,13 @@ pub(crate) fn literal(element: Element, value: f64) -> String {
 
 /// Returns the types and constants of kernels for a transform of any wavelet and element. `group_size` is that of
 /// `cl/transform/dwt_line.cl`.
-pub(crate) fn wavelet_header(lifting: &Lifting, element: Element, boundary: Boundary, group_size: usize) -> Header {
+pub fn wavelet_header(lifting: &Lifting, element: Element, boundary: Boundary, group_size: usize) -> Header {
     let real = match element {
         Element::F32 => "typedef float real;",
         Element::F64 => "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\ntypedef double real;",
         Element::I32 => "typedef int real;",
     };
-    let pairs = lifting.steps.iter().map(|step| step.len()).max().unwrap_or(0);
+    let pairs = lifting.taps();
     let step = |step: &&[f64]| {
         let taps = (0..pairs).map(|k| literal(element, step.get(k).copied().unwrap_or(0.0)));
         format!("{{{}}}", taps.collect::<Vec<_>>().join(", "))
@@ -277,7 +278,7 @@ pub(crate) fn lifting_header(lifting: &Lifting, element: Element) -> Header {
         .define("T4", format!("{name}4"))
         .define("DOUBLE", u8::from(element == Element::F64))
         .define("STEPS", lifting.steps.len())
-        .define("TAPS", lifting.steps.iter().map(|step| step.len()).max().unwrap_or(0))
+        .define("TAPS", lifting.taps())
         .define("REVERSIBLE", u8::from(lifting.reversible))
         .define("LOW_SCALE", literal(element, lifting.low_scale))
         .define("HIGH_SCALE", literal(element, lifting.high_scale));

@@ -82,7 +82,7 @@ fn windows(device: &Device) -> &'static [&'static str] {
 }
 
 /// Returns true once [`transform_program`] has been built, if nothing else is needed.
-pub(crate) fn has_transform(device: &Device, boundary: Boundary) -> bool {
+pub fn has_transform(device: &Device, boundary: Boundary) -> bool {
     let header = params::header(&device.tuning, boundary).and(&source::planes());
     device.tuning.scheme == StreamScheme::Slab && device.is_built(&header, windows(device))
 }

@@ -8,7 +8,8 @@ use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::{params, source};
-use crate::wavelet::{Element, Lifting, Wavelet};
+use crate::Element;
+use crate::lifting::Lifting;
 
 const SOURCES: [&str; 6] = [
     include_str!("../../../cl/shared/common.cl"),
@@ -31,10 +32,9 @@ pub(crate) struct Small {
 
 impl Small {
     /// Returns the kernels for `device`.
-    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
-        let lifting = wavelet.lifting();
-        let (tile, halo) = (fitting(device, &lifting, element), halo(&lifting));
-        let header = params::header(&device.tuning, boundary).and(&params::lifting_header(&lifting, element));
+    pub(crate) fn new(device: &Device, lifting: &Lifting, element: Element, boundary: Boundary) -> Result<Self> {
+        let (tile, halo) = (fitting(device, lifting, element), halo(lifting));
+        let header = params::header(&device.tuning, boundary).and(&params::lifting_header(lifting, element));
         let header = header.define("SMALL_W", tile[0]).define("SMALL_H", tile[1]);
         let program = build(device, &header, &source::planes())?;
         Ok(Self { header, program, boundary, tile, halo })
@@ -67,12 +67,8 @@ fn build(device: &Device, header: &Header, samples: &Header) -> Result<Program> 
     device.build(&header.clone().and(samples), &SOURCES)
 }
 
-fn taps(lifting: &Lifting) -> usize {
-    lifting.steps.iter().map(|step| step.len()).max().unwrap_or(0)
-}
-
 fn halo(lifting: &Lifting) -> usize {
-    lifting.steps.len() / 2 * (2 * taps(lifting) - 1)
+    lifting.steps.len() / 2 * (2 * lifting.taps() - 1)
 }
 
 /// Returns the device's tile, halved in height until its work-items and its local memory are there.
@@ -80,7 +76,7 @@ fn fitting(device: &Device, lifting: &Lifting, element: Element) -> [usize; 2] {
     let (items, bytes) = (device.max_group_size, device.local_memory_bytes());
     let [tile_w, mut tile_h] = device.tuning.tile;
     let fits = |tile_h: usize| {
-        let cells = 4 * (tile_w * tile_h + 2 * taps(lifting) * (tile_w + 1));
+        let cells = 4 * (tile_w * tile_h + 2 * lifting.taps() * (tile_w + 1));
         tile_w * tile_h <= items && cells * element.bytes() <= bytes
     };
     while !fits(tile_h) && tile_h / 2 > 2 * halo(lifting) {

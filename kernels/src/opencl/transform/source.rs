@@ -82,7 +82,7 @@ fn header(from: Form, to: Form, is_aligned: bool) -> Header {
 }
 
 /// Returns macros for samples that come from planes and go to planes.
-pub(crate) fn planes() -> Header {
+pub fn planes() -> Header {
     header(Form::Plane, Form::Plane, false)
 }
 

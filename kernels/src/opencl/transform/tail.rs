@@ -6,7 +6,8 @@ use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelSize};
 use super::params;
-use crate::wavelet::{Element, Wavelet};
+use crate::Element;
+use crate::lifting::Lifting;
 
 pub(crate) const SOURCES: [&str; 5] = [
     include_str!("../../../cl/shared/common.cl"),
@@ -26,7 +27,7 @@ pub(crate) struct Tail {
 
 impl Tail {
     /// Returns the kernels for `device`.
-    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
+    pub(crate) fn new(device: &Device, lifting: &Lifting, element: Element, boundary: Boundary) -> Result<Self> {
         let tuning = &device.tuning;
         let mut side = tuning.tail_side;
         // Two squares lie in local memory.
@@ -34,7 +35,7 @@ impl Tail {
             side /= 2;
         }
         let group_size = tuning.tail_group_size.min(device.max_group_size);
-        let header = params::header(tuning, boundary).and(&params::lifting_header(&wavelet.lifting(), element));
+        let header = params::header(tuning, boundary).and(&params::lifting_header(lifting, element));
         let header = header.define("TAIL", side).define("TAIL_LSIZE", group_size);
         Ok(Self { program: device.build(&header, &SOURCES)?, boundary, side, group_size })
     }

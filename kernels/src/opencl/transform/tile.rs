@@ -9,7 +9,8 @@ use picture::params::Boundary;
 
 use super::level::{Launch, Level, LevelKernels, LevelSize, RowsLaunch, Samples};
 use super::{params, source};
-use crate::wavelet::{Element, Wavelet};
+use crate::Element;
+use crate::lifting::Lifting;
 
 pub(crate) const FORWARD: [&str; 7] = [
     include_str!("../../../cl/shared/common.cl"),
@@ -67,9 +68,9 @@ impl TilePass {
 
 impl Separable {
     /// Returns the kernels for `device`.
-    pub(crate) fn new(device: &Device, wavelet: Wavelet, element: Element, boundary: Boundary) -> Result<Self> {
-        let (tuning, lifting) = (&device.tuning, wavelet.lifting());
-        let header = params::header(tuning, boundary).and(&params::lifting_header(&lifting, element));
+    pub(crate) fn new(device: &Device, lifting: &Lifting, element: Element, boundary: Boundary) -> Result<Self> {
+        let tuning = &device.tuning;
+        let header = params::header(tuning, boundary).and(&params::lifting_header(lifting, element));
         let header = header.define("CACHE_HINTS", u8::from(device.has_cache_hints));
         Ok(Self {
             boundary,

@@ -17,7 +17,7 @@ use crate::PictureRef;
 
 /// Place of a picture's bytes.
 #[derive(Clone, Copy)]
-pub(crate) enum PicturePlace<'a> {
+pub enum PicturePlace<'a> {
     /// In [`Uploads::staging`] already.
     Staged(PixelFormat),
     /// Anywhere; they are copied to the pinned memory first.
@@ -25,7 +25,7 @@ pub(crate) enum PicturePlace<'a> {
 }
 
 /// Memory and kernels for pictures of any format of a stream's size.
-pub(crate) struct Uploads {
+pub struct Uploads {
     params: StreamParams,
     staging: Pinned<u8>,
     channels: Vec<ChannelUpload>,
@@ -54,7 +54,7 @@ struct Start {
 
 impl Uploads {
     /// Creates the upload for the stream of `pipelines`, at least one. Pictures travel in `stripes` stripes.
-    pub(crate) fn new(pipelines: &[ChannelPipeline], params: &StreamParams, stripes: usize) -> Result<Self> {
+    pub fn new(pipelines: &[ChannelPipeline], params: &StreamParams, stripes: usize) -> Result<Self> {
         Self::with(pipelines, params, stripes, false)
     }
 
@@ -86,13 +86,13 @@ impl Uploads {
     }
 
     /// Returns the pinned memory, for a picture of any format. No upload may be under way.
-    pub(crate) fn staging(&mut self) -> &mut [u8] {
+    pub fn staging(&mut self) -> &mut [u8] {
         self.staging.values_mut()
     }
 
     /// Uploads a picture, transforms every channel and queues what comes `then` for each; notes the commands. With
     /// `overlap` false one channel ends before the next one starts.
-    pub(crate) fn forward(
+    pub fn forward(
         &mut self,
         pipelines: &[ChannelPipeline],
         origin: PicturePlace<'_>,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use kernels::BackendChoice;
-use kernels::wavelet::Wavelet;
+use lab::{CDF53, CDF97, DD137};
 use picture::params::Levels;
 
 use super::one::{measure, write};
@@ -74,9 +74,9 @@ fn parts<'a>(args: &'a BenchArgs, transform: &'a TransformArgs, compute: &'a Com
     }
     if matches!(compute.backend, BackendChoice::Auto | BackendChoice::Opencl) {
         parts.extend([
-            part("schemes-cdf97", BenchKind::Schemes, "square", of(Wavelet::Cdf97)),
-            part("schemes-cdf53", BenchKind::Schemes, "square", of(Wavelet::Cdf53)),
-            part("schemes-dd137", BenchKind::Schemes, "square", of(Wavelet::Dd137)),
+            part("schemes-cdf97", BenchKind::Schemes, "square", of(CDF97)),
+            part("schemes-cdf53", BenchKind::Schemes, "square", of(CDF53)),
+            part("schemes-dd137", BenchKind::Schemes, "square", of(DD137)),
             part("transfer", BenchKind::Transfer, "hd", TransformArgs::default()),
             part("overlap", BenchKind::Overlap, "hd", TransformArgs::default()),
         ]);

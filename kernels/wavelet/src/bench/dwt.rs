@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use kernels::measure::{self, Round, Run};
+use lab::measure::{self, Round, Run};
 use picture::frame::Chroma;
 use picture::pyramid::{Orientation, Pyramid};
 

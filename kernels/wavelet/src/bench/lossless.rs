@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use kernels::pcwt::{Joining, open_joining_encoder, open_pcwt_decoder, open_pcwt_encoder};
 use kernels::{BackendInfo, Picture, PictureRef, Target, open_decoder, open_encoder};
+use lab::pcwt::{Joining, open_joining_encoder, open_pcwt_decoder, open_pcwt_encoder};
 use picture::coded::ReceivedFrame;
 use picture::params::{CodecParams, Profile, StreamParams};
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use kernels::TransformParams;
+use lab::TransformParams;
 
 pub(crate) use run::run;
-
 use samples::{Limit, medians};
 use subject::Subject;
 use table::{Axes, Table};

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kernels::PictureRef;
-use kernels::opencl::{DeviceStage, Flow, OpenClPipeline, PipelineParams};
+use lab::opencl::{DeviceStage, Flow, OpenClPipeline, PipelineParams};
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams};

@@ -1,8 +1,8 @@
 //! Rounds of a transform there and back, with every result checked.
 
 use anyhow::{Result, ensure};
-use kernels::measure::{Measure, PICTURES, Round};
-use kernels::wavelet::Element;
+use kernels::Element;
+use lab::measure::{Measure, PICTURES, Round};
 
 use super::samples::{Limit, repeat};
 
@@ -51,8 +51,8 @@ pub(crate) fn copy_rate(measure: &mut dyn Measure) -> Result<f64> {
 mod tests {
     use std::time::Duration;
 
-    use kernels::measure::Run;
     use kernels::{BackendInfo, TransformError};
+    use lab::measure::Run;
 
     use super::*;
 

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kernels::measure::{self, Round, Run};
-use kernels::wavelet::Scheme;
-use kernels::{BackendInfo, OpenError, TransformParams};
+use kernels::BackendInfo;
+use lab::OpenError;
+use lab::Scheme;
+use lab::TransformParams;
+use lab::measure::{self, Round, Run};
 use picture::frame::Chroma;
 use picture::params::Levels;
 

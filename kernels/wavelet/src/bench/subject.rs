@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use kernels::quality::psnr_db;
 use picture::frame::{FrameSize, PixelFormat};
 use picture::params::{CodecParams, StreamParams};
+use picture::psnr::psnr_db;
 
 use super::{scene, sizes::sizes};
 use crate::args::BenchArgs;

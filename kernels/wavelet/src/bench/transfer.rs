@@ -1,7 +1,7 @@
 //! Copies of a 4:2:0 frame between pinned host memory and the device.
 
 use anyhow::Result;
-use kernels::opencl::OpenClTransfer;
+use lab::opencl::OpenClTransfer;
 use picture::frame::PixelFormat;
 
 use super::sizes::sizes;

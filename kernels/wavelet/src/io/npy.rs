@@ -8,8 +8,8 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use kernels::Values;
-use kernels::wavelet::Element;
+use kernels::Element;
+use lab::Values;
 
 use super::Output;
 

@@ -7,7 +7,7 @@ use crate::support::{BACKENDS, Folder, golden, read_npy, samples, succeed};
 
 /// Returns a bank that comes with the crate.
 fn bank(name: &str) -> String {
-    format!("{}/../banks/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/../lab/banks/{name}.toml", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]

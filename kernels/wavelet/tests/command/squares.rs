@@ -184,7 +184,7 @@ const TRANSFORMS: [(&[&str], &str, f64); 6] = [
     (&["--wavelet", "dd137"], "<f4", 1e-3),
     (&["--wavelet", "cdf97", "--precision", "f64"], "<f8", 1e-10),
     (&["--wavelet", "dd137", "--precision", "f64"], "<f8", 1e-10),
-    (&["--filter-bank", concat!(env!("CARGO_MANIFEST_DIR"), "/../banks/haar.toml")], "<f4", 1e-3),
+    (&["--filter-bank", concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/banks/haar.toml")], "<f4", 1e-3),
 ];
 
 /// Checks forward and inverse of a small picture with each transform, into an array and into a picture.

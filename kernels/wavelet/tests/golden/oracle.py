@@ -1,4 +1,4 @@
-"""Full CDF 9/7 decomposition with PyWavelets, laid out and scaled as kernels/README.md says.
+"""Full CDF 9/7 decomposition with PyWavelets, laid out and scaled as kernels/MATHEMATICS.md says.
 
 PyWavelets' `bior4.4` filters start two samples before ours and its high band has the other sign; its whole-sample
 mirror is called `reflect`. A row of one sample passes unchanged.

@@ -21,7 +21,7 @@ use common::wire::feedback::FeedbackHeader;
 use common::wire::media::{Content, MediaHeader};
 use common::wire::probe::TestDatagram;
 use common::wire::states::StatesReport;
-use kernels::bank::FilterBank;
+use lab::bank::FilterBank;
 use net::reach::stun_answer;
 use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::container::{self, ContainerReader, Entry, FileFrame};

@@ -1,0 +1,5 @@
+//! Plain Rust, one function per stage: the specification of what this crate adds.
+
+pub(crate) mod bits;
+pub(crate) mod convolution;
+pub(crate) mod pcwt;
