@@ -28,6 +28,11 @@ pub enum OpenError {
     /// A build without the feature `opencl`.
     #[error("this program was built without OpenCL: build it with the feature `opencl`, or use the backend `cpu`")]
     BuiltWithoutOpenCl,
+    /// A lossless stream in a build without the feature `lossless`.
+    #[error(
+        "this program was built without lossless coding: build it with the feature `lossless`, or use the program `wavelet`"
+    )]
+    BuiltWithoutLossless,
     /// There is no such device.
     #[error(transparent)]
     NotFound(NotFound),
@@ -212,6 +217,7 @@ impl CodecError for OpenError {
         match self {
             Self::Device(_) | Self::BuiltWithoutOpenCl | Self::NotFound(_) | Self::OutOfMemory { .. } => true,
             Self::DeviceNotApplicable { .. }
+            | Self::BuiltWithoutLossless
             | Self::WrongProfile { .. }
             | Self::ReferenceAge { .. }
             | Self::DepthNotLossy { .. }

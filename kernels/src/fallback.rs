@@ -8,7 +8,9 @@ use picture::coded::{CodedFrame, ReceivedFrame};
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
+#[cfg(feature = "lossless")]
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
+#[cfg(feature = "lossless")]
 use crate::transform::PlaneParams;
 use crate::{
     BackendInfo, CodecError, DecodeError, DecodeTimes, Decoder, EncodeError, EncodeTimes, Encoder, Picture, PictureRef,
@@ -95,6 +97,7 @@ fn lost(error: &impl CodecError, backend: &BackendInfo) -> Option<String> {
 
 /// Opens the processor's encoder in place of one whose device cannot go on; [`BackendInfo::given_up`] makes the reason.
 pub fn encoder_instead(params: &StreamParams, reason: String) -> Box<dyn Encoder> {
+    #[cfg(feature = "lossless")]
     if params.codec.is_lossless() {
         return Box::new(LosslessEncoder::new(params, cpu::open_transform(&PlaneParams::from(params), reason)));
     }
@@ -108,6 +111,7 @@ pub fn decoder_instead(params: &StreamParams, reason: String) -> Box<dyn Decoder
 
 /// Opens [`decoder_instead`] for the blocks of `layout`, the stream's or what is left of it without the finest levels.
 pub(crate) fn smaller_decoder_instead(params: &StreamParams, layout: BlockLayout, reason: String) -> Box<dyn Decoder> {
+    #[cfg(feature = "lossless")]
     if params.codec.is_lossless() {
         let transform = PlaneParams::without_finest(params, layout.dropped_levels());
         let transform = cpu::open_transform(&transform, reason);

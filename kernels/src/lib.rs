@@ -31,18 +31,23 @@
 //! vectorised and multi-threaded, `opencl` runs the kernels of `cl/`. The mathematics is in `kernels/MATHEMATICS.md`.
 //! This crate knows no packet and no network time. What a coded picture is, is in the package [`mod@picture`].
 //!
-//! `opencl` is a cargo feature, on by default. Without it nothing is linked to an OpenCL loader.
+//! `opencl` is a cargo feature, on by default. Without it nothing is linked to an OpenCL loader. So is `lossless`: without
+//! it a stream that brings every sample back is refused with a sentence.
 
-#![cfg_attr(not(feature = "opencl"), allow(dead_code, reason = "some of it serves the OpenCL back end alone"))]
+#![cfg_attr(
+    not(all(feature = "opencl", feature = "lossless")),
+    allow(dead_code, reason = "some of it serves the OpenCL back end or lossless coding alone")
+)]
 
-pub mod backend;
+mod backend;
 mod bytes;
-pub mod codec;
+mod codec;
 mod cpu;
 mod element;
 mod error;
 mod fallback;
 mod lifting;
+#[cfg(feature = "lossless")]
 mod lossless;
 mod memory;
 pub mod motion;

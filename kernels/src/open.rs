@@ -6,6 +6,7 @@ use picture::pyramid::BlockLayout;
 
 use crate::backend::WITHOUT_OPENCL;
 use crate::fallback::{FallbackDecoder, FallbackEncoder, encoder_instead, smaller_decoder_instead};
+#[cfg(feature = "lossless")]
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::transform::PlaneParams;
 use crate::tune::SettingsInUse;
@@ -40,6 +41,7 @@ pub fn open_encoder(
             Box::new(FallbackEncoder::new(params, encoder))
         }
         Resolved::Cpu => encoder_instead(params, reason),
+        #[cfg(feature = "lossless")]
         Resolved::Reference if is_lossless => {
             Box::new(LosslessEncoder::new(params, reference::transform::open_transform(&transform, reason)))
         }
@@ -83,6 +85,7 @@ pub fn open_smaller_decoder(
             Box::new(FallbackDecoder::new(params, layout, decoder))
         }
         Resolved::Cpu => smaller_decoder_instead(params, layout, reason),
+        #[cfg(feature = "lossless")]
         Resolved::Reference if is_lossless => {
             let transform = reference::transform::open_transform(&transform, reason);
             Box::new(LosslessDecoder::new(params, layout, transform))
@@ -106,6 +109,9 @@ fn check(params: &StreamParams) -> Result<(), OpenError> {
     let CodecParams { profile, depth, .. } = params.codec;
     match (profile, depth) {
         (Profile::Pcwt | Profile::Predicted(_), _) => Err(OpenError::WrongProfile { wanted: "quad" }),
+        (Profile::Quad, _) if params.codec.is_lossless() && cfg!(not(feature = "lossless")) => {
+            Err(OpenError::BuiltWithoutLossless)
+        }
         (Profile::Quad, BitDepth::Ten) if !params.codec.is_lossless() => Err(OpenError::DepthNotLossy { depth }),
         (Profile::Quad, _) => Ok(()),
     }

@@ -13,22 +13,50 @@ pub mod cpu {
 
 /// The specification.
 pub mod reference {
+    pub use crate::reference::effects::ReferenceEffects;
+    pub use crate::reference::quantise::Quantiser;
     pub use crate::reference::sample::Sample;
     pub use crate::reference::transform::{Engine, ReferenceTransform, open_transform};
-    pub use crate::reference::{
-        backend, check_picture, check_size, check_target, colour, dwt, effects, quad, quantise, rct,
-    };
+    pub use crate::reference::{backend, check_picture, check_size, check_target};
+
+    /// Colours.
+    pub mod colour {
+        pub use crate::reference::colour::planes;
+    }
+
+    /// The wavelet transform of a plane.
+    pub mod dwt {
+        pub use crate::reference::dwt::{forward, forward_by, inverse, inverse_by, split};
+    }
+
+    /// The code of a block.
+    pub mod quad {
+        pub use crate::reference::quad::{Shape, decode, for_each_symbol};
+    }
+
+    /// The reversible colour transform.
+    #[cfg(feature = "lossless")]
+    pub mod rct {
+        pub use crate::reference::rct::{check_exact, finish, planes};
+    }
 }
 
-/// Probabilities of symbols.
+/// Frequencies of symbols.
 pub mod tables {
-    pub use crate::tables::*;
+    pub use crate::tables::{CONTEXTS, ESCAPE, FREQUENCIES, PROBABILITY_BITS, SYMBOLS, symbols_of};
+
+    /// Those of a predicted frame's groups.
+    pub mod residual {
+        pub use crate::tables::residual::{FREQUENCIES, ROWS, can_occur};
+    }
 }
 
 /// The OpenCL back end.
 #[cfg(feature = "opencl")]
 pub mod opencl {
+    #[cfg(feature = "lossless")]
     pub use crate::opencl::lossless::channel::{IntegerChannel, LSIZE};
+    #[cfg(feature = "lossless")]
     pub use crate::opencl::lossless::ends::{PictureReader, PictureWriter};
     pub use crate::opencl::transform::ChannelTransform;
     pub use crate::opencl::transform::channel::ChannelPipeline;

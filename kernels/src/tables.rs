@@ -6,18 +6,18 @@
 
 pub use self::trained::FREQUENCIES;
 
-pub mod residual;
+pub(crate) mod residual;
 mod trained;
 
 /// Symbols of a table. The last one, [`ESCAPE_SYMBOL`], says that the value is at least 15 and that a second
 /// symbol in the context [`ESCAPE`] gives the rest.
 pub const SYMBOLS: usize = 16;
 /// The symbol for a value of 15 or more.
-pub const ESCAPE_SYMBOL: usize = SYMBOLS - 1;
+pub(crate) const ESCAPE_SYMBOL: usize = SYMBOLS - 1;
 /// Each row of [`FREQUENCIES`] adds up to 2^12.
 pub const PROBABILITY_BITS: u32 = 12;
 /// Largest bit-length of a quantised magnitude.
-pub const MAX_LENGTH: u8 = 24;
+pub(crate) const MAX_LENGTH: u8 = 24;
 
 /// Context of the second symbol of an escaped value: all symbols equally likely.
 pub const ESCAPE: usize = 0;
@@ -36,7 +36,7 @@ pub const CONTEXTS: usize = COEFFICIENT + COEFFICIENT_PEAKS * COEFFICIENT_STATES
 
 /// Returns the context of a block's peak (its largest bit-length), by `class`: 0 for low bands and root blocks, else
 /// the decomposition level, at most 7.
-pub const fn peak_context(class: usize) -> usize {
+pub(crate) const fn peak_context(class: usize) -> usize {
     PEAK + class
 }
 
@@ -44,7 +44,7 @@ pub const fn peak_context(class: usize) -> usize {
 ///
 /// `left` and `up` are the drops of the quads beside and above in the block. A missing one is replaced by the
 /// other; both are 0 for the first quad. `diagonal` is true in HH bands.
-pub const fn quad_context(peak: u8, left: u8, up: u8, diagonal: bool) -> usize {
+pub(crate) const fn quad_context(peak: u8, left: u8, up: u8, diagonal: bool) -> usize {
     let sum = min(left as usize + up as usize, QUAD_SUMS - 1);
     QUAD + ((diagonal as usize) * QUAD_PEAKS + min(peak as usize, QUAD_PEAKS) - 1) * QUAD_SUMS + sum
 }
@@ -56,7 +56,7 @@ pub const fn quad_context(peak: u8, left: u8, up: u8, diagonal: bool) -> usize {
 /// earlier coefficient of the quad has the length `quad`. `beside` and `across` are the neighbours outside the
 /// quad in the row and in the column: the bit-length of the adjoining coefficient to the left or above, and the
 /// largest bit-length of the adjoining quad to the right or below, 0 outside the block.
-pub const fn coefficient_context(quad: u8, position: usize, reached: bool, beside: u8, across: u8) -> usize {
+pub(crate) const fn coefficient_context(quad: u8, position: usize, reached: bool, beside: u8, across: u8) -> usize {
     coefficient_row(quad, position, reached) + nearness(beside, quad) + nearness(across, quad)
 }
 
@@ -87,7 +87,7 @@ const fn min(a: usize, b: usize) -> usize {
 const _: () = assert!(CONTEXTS <= 520);
 
 /// `START[c][s]`: sum of the frequencies of the symbols before `s` in context `c`.
-pub static START: [[u16; SYMBOLS]; CONTEXTS] = starts(&FREQUENCIES);
+pub(crate) static START: [[u16; SYMBOLS]; CONTEXTS] = starts(&FREQUENCIES);
 
 /// Returns, of each row, the sums of the frequencies before each symbol.
 const fn starts<const N: usize>(frequencies: &[[u16; SYMBOLS]; N]) -> [[u16; SYMBOLS]; N] {

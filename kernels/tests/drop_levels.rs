@@ -3,7 +3,7 @@
 
 mod pictures;
 
-use kernels::parts::reference::{Sample, dwt, quad, quantise::Quantiser};
+use kernels::parts::reference::{Quantiser, Sample, dwt, quad};
 use kernels::{BACK_ENDS, BackendChoice, OpenError, Picture, Target, open_encoder, open_smaller_decoder};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};

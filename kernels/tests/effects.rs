@@ -3,7 +3,7 @@
 
 mod pictures;
 
-use kernels::parts::reference::effects::ReferenceEffects;
+use kernels::parts::reference::ReferenceEffects;
 use kernels::{EffectsFilter, Picture, PictureError, PictureRef};
 use picture::effects::{Effect, Effects};
 use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};

@@ -17,8 +17,8 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use kernels::parts::reference::Quantiser;
 use kernels::parts::reference::quad::{self, Shape};
-use kernels::parts::reference::quantise::Quantiser;
 use kernels::parts::tables::{CONTEXTS, ESCAPE, FREQUENCIES, PROBABILITY_BITS, SYMBOLS, symbols_of};
 use kernels::{BackendChoice, PictureRef};
 use lab::{TransformParams, open_transform};

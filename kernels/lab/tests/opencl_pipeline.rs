@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use kernels::parts::reference::quantise::Quantiser;
+use kernels::parts::reference::Quantiser;
 use kernels::{BackendChoice, DeviceError, OpenError, PictureError, PictureRef};
 use lab::opencl::{Flow, OpenClPipeline, PipelineError, PipelineParams};
 use lab::{Values, open_transform};

@@ -7,11 +7,14 @@
 
 #[cfg(test)]
 #[cfg(debug_assertions)]
+#[cfg(feature = "lossless")]
 mod fault_tests;
 mod found;
+#[cfg(feature = "lossless")]
 pub(crate) mod lossless;
 #[cfg(test)]
 #[cfg(debug_assertions)]
+#[cfg(feature = "lossless")]
 mod memory_tests;
 pub(crate) mod motion;
 pub(crate) mod quad;
@@ -22,7 +25,9 @@ use picture::pyramid::BlockLayout;
 
 pub(crate) use self::found::settings_in_use;
 pub use self::found::{backend, devices, find, open_on};
+#[cfg(feature = "lossless")]
 use self::lossless::decoder::OpenClLosslessDecoder;
+#[cfg(feature = "lossless")]
 use self::lossless::encoder::OpenClLosslessEncoder;
 use self::motion::decoder::OpenClPredictedDecoder;
 use self::motion::encoder::OpenClPredictedEncoder;
@@ -37,6 +42,7 @@ pub(crate) fn open_encoder(
     device: Option<&str>,
     reason: String,
 ) -> Result<Box<dyn Encoder>, OpenError> {
+    #[cfg(feature = "lossless")]
     if params.codec.is_lossless() {
         return Ok(Box::new(open_on(device, |device| OpenClLosslessEncoder::new(device, params, &reason))?));
     }
@@ -52,11 +58,11 @@ pub(crate) fn open_decoder(
 ) -> Result<Box<dyn Decoder>, OpenError> {
     open_on(device, |device| {
         let layout = layout.clone();
-        Ok(if params.codec.is_lossless() {
-            Box::new(OpenClLosslessDecoder::new(device, params, layout, &reason)?) as Box<dyn Decoder>
-        } else {
-            Box::new(OpenClDecoder::new(device, params, layout, &reason)?)
-        })
+        #[cfg(feature = "lossless")]
+        if params.codec.is_lossless() {
+            return Ok(Box::new(OpenClLosslessDecoder::new(device, params, layout, &reason)?) as Box<dyn Decoder>);
+        }
+        Ok(Box::new(OpenClDecoder::new(device, params, layout, &reason)?) as Box<dyn Decoder>)
     })
 }
 

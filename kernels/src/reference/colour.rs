@@ -9,7 +9,7 @@ use super::sample::Sample;
 use crate::{Picture, PictureRef};
 
 /// Weights of (red, green, blue) in each channel, and the constant, for centred BT.709 limited range.
-pub const RGB_TO_YCBCR: [([f32; 3], f32); 3] = [
+pub(crate) const RGB_TO_YCBCR: [([f32; 3], f32); 3] = [
     (scaled([LUMA_R, LUMA_G, LUMA_B], 219.0 / 255.0), -112.0),
     (scaled([-LUMA_R, -LUMA_G, 1.0 - LUMA_B], 224.0 / 255.0 / (2.0 * (1.0 - LUMA_B))), 0.0),
     (scaled([1.0 - LUMA_R, -LUMA_G, -LUMA_B], 224.0 / 255.0 / (2.0 * (1.0 - LUMA_R))), 0.0),
@@ -99,7 +99,7 @@ fn sample(picture: PictureRef<'_>, channel: Channel, x: usize, y: usize) -> u8 {
 }
 
 /// Rounds centred planes to the samples of `out`, whose format is planar.
-pub fn finish(planes: &[Vec<f32>], out: &mut Picture) {
+pub(crate) fn finish(planes: &[Vec<f32>], out: &mut Picture) {
     for (sample, &value) in out.data_mut().iter_mut().zip(planes.iter().flatten()) {
         *sample = value.to_byte();
     }

@@ -93,7 +93,7 @@ pub fn split<T: Sample>(row: &[T], steps: &Steps<T>, boundary: Boundary) -> (Vec
 }
 
 /// Transforms the halves that [`split`] makes back to a row.
-pub fn merge<T: Sample>(low: &[T], high: &[T], steps: &Steps<T>, boundary: Boundary) -> Vec<T> {
+pub(crate) fn merge<T: Sample>(low: &[T], high: &[T], steps: &Steps<T>, boundary: Boundary) -> Vec<T> {
     if high.is_empty() {
         return low.to_vec();
     }

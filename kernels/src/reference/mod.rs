@@ -1,13 +1,14 @@
 //! Plain Rust, one function per stage: the specification that the other back ends are held to.
 
-pub mod colour;
+pub(crate) mod colour;
 pub(crate) mod compensate;
-pub mod dwt;
-pub mod effects;
-pub mod quad;
-pub mod quantise;
+pub(crate) mod dwt;
+pub(crate) mod effects;
+pub(crate) mod quad;
+pub(crate) mod quantise;
 pub(crate) mod rans;
-pub mod rct;
+#[cfg(feature = "lossless")]
+pub(crate) mod rct;
 pub(crate) mod sample;
 pub(crate) mod transform;
 

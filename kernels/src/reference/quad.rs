@@ -134,7 +134,7 @@ pub fn for_each_symbol(quantised: &[i32], shape: Shape, mut put: impl FnMut(usiz
 
 /// Appends the code of a block to `out`; nothing if it is all zero. `quantised` has `width * height` values row
 /// by row, magnitudes below 2^24.
-pub fn encode(quantised: &[i32], shape: Shape, out: &mut Vec<u8>) {
+pub(crate) fn encode(quantised: &[i32], shape: Shape, out: &mut Vec<u8>) {
     if quantised.iter().all(|&value| value == 0) {
         return;
     }

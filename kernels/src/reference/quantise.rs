@@ -5,31 +5,31 @@ use picture::coded::StepIndex;
 use super::quad::Shape;
 
 /// Largest quantised magnitude: [`crate::tables::MAX_LENGTH`] bits.
-pub const MAX_MAGNITUDE: f32 = 16_777_215.0;
+pub(crate) const MAX_MAGNITUDE: f32 = 16_777_215.0;
 /// Value at which a magnitude of 1 is reconstructed, in steps beyond 1. Less than half, because small magnitudes are
 /// more frequent than large ones and because the encoder rounds some of those below 1 up.
-pub const RECONSTRUCTION_OF_ONE: f32 = 0.3;
+pub(crate) const RECONSTRUCTION_OF_ONE: f32 = 0.3;
 /// Value at which larger magnitudes are reconstructed, likewise.
-pub const RECONSTRUCTION: f32 = 0.48;
+pub(crate) const RECONSTRUCTION: f32 = 0.48;
 
 /// Thresholds are in this many parts of a step.
-pub const PARTS: u8 = 64;
+pub(crate) const PARTS: u8 = 64;
 /// Magnitude, in parts, from which on it is cut to an integer without regard to its neighbours.
-pub const PLAIN: u8 = 3 * PARTS;
+pub(crate) const PLAIN: u8 = 3 * PARTS;
 /// Addition of a non-zero coefficient elsewhere in the quad to the activity that [`first_threshold`] takes.
-pub const BESIDE_ONE: u8 = 2;
+pub(crate) const BESIDE_ONE: u8 = 2;
 /// Addition of a magnitude of at least 2 elsewhere in the quad to the activity that [`second_threshold`] takes.
-pub const BESIDE_TWO: u8 = 5;
+pub(crate) const BESIDE_TWO: u8 = 5;
 
 /// Slopes of the straight lines `start - slope * activity` that the first threshold follows, in parts of a step: where there is
 /// little activity, and where there is more.
-pub const FIRST_SLOPES: [u8; 2] = [9, 1];
+pub(crate) const FIRST_SLOPES: [u8; 2] = [9, 1];
 /// Start and slope of the second threshold's line, likewise.
-pub const SECOND: [u8; 2] = [152, 3];
+pub(crate) const SECOND: [u8; 2] = [152, 3];
 
 /// The zone in which magnitudes become 0, by the starts of the first threshold's lines, in parts of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeadZone {
+pub(crate) struct DeadZone {
     /// The start where there is little activity.
     pub quiet: u8,
     /// The start where there is more.
@@ -38,9 +38,9 @@ pub struct DeadZone {
 
 impl DeadZone {
     /// That of pictures.
-    pub const OF_PICTURES: Self = Self { quiet: 76, busy: 55 };
+    pub(crate) const OF_PICTURES: Self = Self { quiet: 76, busy: 55 };
     /// That of what a prediction leaves: wider, because a small error that stays can be corrected in the next frame.
-    pub const OF_RESIDUALS: Self = Self { quiet: 88, busy: 60 };
+    pub(crate) const OF_RESIDUALS: Self = Self { quiet: 88, busy: 60 };
 }
 
 /// Returns the value from which on a magnitude becomes 1, in parts of a step.
@@ -48,7 +48,7 @@ impl DeadZone {
 /// `activity` is the sum of what the four quads beside, above and below have for their largest magnitude, 0, 1 or 2
 /// (cut to an integer, more counts as 2), plus [`BESIDE_ONE`] if another coefficient of the quad is at least 1. A 1
 /// among zeros costs many bits and is worth them only if it is large.
-pub const fn first_threshold(zone: DeadZone, activity: u8) -> u8 {
+pub(crate) const fn first_threshold(zone: DeadZone, activity: u8) -> u8 {
     let quiet = zone.quiet.saturating_sub(FIRST_SLOPES[0].wrapping_mul(activity));
     let busy = zone.busy.saturating_sub(FIRST_SLOPES[1].wrapping_mul(activity));
     if quiet > busy { quiet } else { busy }
@@ -56,14 +56,14 @@ pub const fn first_threshold(zone: DeadZone, activity: u8) -> u8 {
 
 /// Returns the value from which on a magnitude becomes 2, in parts of a step. `activity` is that of [`first_threshold`]
 /// with [`BESIDE_TWO`] if another coefficient of the quad is at least 2.
-pub const fn second_threshold(activity: u8) -> u8 {
+pub(crate) const fn second_threshold(activity: u8) -> u8 {
     let line = SECOND[0].saturating_sub(SECOND[1].wrapping_mul(activity));
     if line > 2 * PARTS { line } else { 2 * PARTS }
 }
 
 /// Up to so many magnitudes of 1 in a detail block and nothing larger are not worth the bytes that any block takes: the
 /// block becomes all zero.
-pub const SPARSE_ONES: u16 = 12;
+pub(crate) const SPARSE_ONES: u16 = 12;
 
 /// A quantiser step in the form each side computes with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,12 +81,12 @@ pub struct Quantiser {
     /// Up to how many ones alone an encoder leaves out of a detail block: [`SPARSE_ONES`].
     pub sparse_ones: u16,
     /// An encoder's first threshold.
-    pub dead_zone: DeadZone,
+    pub(crate) dead_zone: DeadZone,
 }
 
 impl Quantiser {
     /// Keeps integers of up to [`crate::tables::MAX_LENGTH`] bits as they are.
-    pub const EXACT: Self = Self {
+    pub(crate) const EXACT: Self = Self {
         inverse: 1.0,
         step: 1.0,
         offset_of_one: 0.0,
@@ -106,14 +106,14 @@ impl Quantiser {
 
     /// Returns the same with another dead zone.
     #[must_use]
-    pub fn with_dead_zone(self, dead_zone: DeadZone) -> Self {
+    pub(crate) fn with_dead_zone(self, dead_zone: DeadZone) -> Self {
         Self { dead_zone, ..self }
     }
 
     /// Returns the same with what it reconstructs divided by 2^`levels`, which is exact. Without that many of the
     /// finest levels the low band, whose range doubles with each, is the picture.
     #[must_use]
-    pub fn without_levels(self, levels: usize) -> Self {
+    pub(crate) fn without_levels(self, levels: usize) -> Self {
         let scale = 0.5_f32.powi(levels as i32);
         let (offset_of_one, offset) = (scale * self.offset_of_one, scale * self.offset);
         Self { step: scale * self.step, offset_of_one, offset, ..self }
@@ -142,7 +142,7 @@ impl Quantiser {
 
     /// Returns true if so many ones and nothing else are too few for a block of this class ([`Shape::class`]). Low
     /// bands and roots have few coefficients, and each counts in much of the picture.
-    pub const fn is_sparse(self, class: usize, ones: usize) -> bool {
+    pub(crate) const fn is_sparse(self, class: usize, ones: usize) -> bool {
         class > 0 && ones <= self.sparse_ones as usize
     }
 

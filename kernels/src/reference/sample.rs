@@ -86,7 +86,7 @@ impl Values {
     }
 
     /// Returns [`Self::planes`], to be written.
-    pub fn planes_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], ValuesError> {
+    pub(crate) fn planes_mut<T: Sample>(&mut self, pyramids: &[Pyramid]) -> Result<&mut [Vec<T>], ValuesError> {
         self.planes::<T>(pyramids)?;
         Ok(T::channels_mut(self).unwrap_or_default())
     }

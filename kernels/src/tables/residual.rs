@@ -23,7 +23,7 @@ pub const ROWS: usize = MAGNITUDE + MAGNITUDE_ROWS;
 
 /// Returns the row of a block's pattern: by its class, whether its channel is chroma, whether it is in an HH band, and how
 /// many of the two blocks before it in the group are not zero.
-pub const fn block_row(class: usize, chroma: bool, diagonal: bool, near: usize) -> usize {
+pub(crate) const fn block_row(class: usize, chroma: bool, diagonal: bool, near: usize) -> usize {
     let class = if class < CLASSES { class } else { CLASSES - 1 };
     ((class * 2 + chroma as usize) * 2 + diagonal as usize) * (NEAR + 1) + near
 }
@@ -31,13 +31,13 @@ pub const fn block_row(class: usize, chroma: bool, diagonal: bool, near: usize) 
 /// Returns the row of the pattern of a square of side `32 >> depth` that is not zero: by which of the four half as large
 /// squares to the left (upper, lower) and above (left, right) are not, and how many of the two as large squares to
 /// the right and below.
-pub const fn square_row(depth: usize, left: usize, above: usize, after: usize) -> usize {
+pub(crate) const fn square_row(depth: usize, left: usize, above: usize, after: usize) -> usize {
     SQUARE + ((depth - 1) * 16 + left * 4 + above) * 3 + after
 }
 
 /// Returns the row of a magnitude: by the class, and by the magnitudes to the left and above, each up to 3, with how many of the
 /// coefficients to the right and below are not zero.
-pub const fn magnitude_row(class: usize, near: usize) -> usize {
+pub(crate) const fn magnitude_row(class: usize, near: usize) -> usize {
     MAGNITUDE + if class == 0 { 9 } else { 0 } + near
 }
 
@@ -47,7 +47,7 @@ pub const fn can_occur(row: usize, symbol: usize) -> bool {
 }
 
 /// `START[r][s]`: sum of the frequencies of the symbols before `s` in row `r`.
-pub static START: [[u16; SYMBOLS]; ROWS] = starts(&FREQUENCIES);
+pub(crate) static START: [[u16; SYMBOLS]; ROWS] = starts(&FREQUENCIES);
 
 /// Returns what a symbol of this frequency takes, in parts of a bit of 256, rounded down.
 pub(crate) const fn cost(frequency: u16) -> u32 {

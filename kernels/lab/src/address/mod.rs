@@ -14,6 +14,7 @@ mod rounded;
 use picture::params::Boundary;
 
 pub(crate) use self::residual::check;
+#[cfg(feature = "opencl")]
 pub(crate) use self::rounded::{InputPlace, Lifted, Rounded};
 use crate::filter::Filter;
 

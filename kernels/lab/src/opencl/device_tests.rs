@@ -23,7 +23,8 @@ fn check_opened<T, E: std::fmt::Debug>(params: &StreamParams, opened: Result<T, 
 
 #[test]
 fn what_is_counted_is_what_is_allocated() {
-    (take_allocated(), take_counted());
+    take_allocated();
+    take_counted();
     for ((width, height), chroma, boundary) in [
         ((1, 1), Chroma::Grey, Boundary::Symmetric),
         ((17, 31), Chroma::C420, Boundary::Periodic),

@@ -5,7 +5,7 @@ use device::kernel::{Arg, Kernel, kernel};
 use device::queue::{Buffer, Event};
 use kernels::parts::opencl as params;
 use kernels::parts::opencl::ChannelPipeline;
-use kernels::parts::reference::quantise::Quantiser;
+use kernels::parts::reference::Quantiser;
 use picture::coded::StepIndex;
 use picture::params::StreamParams;
 

@@ -8,5 +8,6 @@ pub(crate) mod decoder;
 pub(crate) mod encoder;
 pub(crate) mod gather;
 #[cfg(test)]
+#[cfg(feature = "lossless")]
 mod lanes_tests;
 pub(crate) mod restorer;

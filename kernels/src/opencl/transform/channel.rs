@@ -57,7 +57,7 @@ impl ChannelPipeline {
     }
 
     /// Returns the pipelines of all channels of `layout`, the stream's or what is left of it without the finest levels.
-    pub fn of_layout(
+    pub(crate) fn of_layout(
         device: &Arc<Device>,
         params: &StreamParams,
         layout: &BlockLayout,
@@ -79,7 +79,7 @@ impl ChannelPipeline {
     }
 
     /// Runs one group per row of the plane in `rows`.
-    pub fn launch_rows(&self, kernel: &Kernel, rows: Range<usize>, after: &[Event]) -> Result<Option<Event>> {
+    pub(crate) fn launch_rows(&self, kernel: &Kernel, rows: Range<usize>, after: &[Event]) -> Result<Option<Event>> {
         let group_size = [self.queue.device().tuning.group_size, 1];
         if rows.is_empty() {
             return Ok(None);

@@ -114,12 +114,12 @@ impl<T> Level<'_, T> {
     }
 
     /// Returns the arguments of a kernel of one inverse level: low band, all details that fit in the square, samples.
-    pub fn inverse_args(&self) -> Vec<NamedArg<'_>> {
+    pub(crate) fn inverse_args(&self) -> Vec<NamedArg<'_>> {
         self.inverse_args_to(&[("out", self.fine.buffer.arg()), ("out_pitch", self.fine.pitch.into())])
     }
 
     /// Returns the same with these arguments for the samples.
-    pub fn inverse_args_to<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
+    pub(crate) fn inverse_args_to<'a>(&'a self, samples: &[NamedArg<'a>]) -> Vec<NamedArg<'a>> {
         let size = &self.size;
         let sizes = [
             ("high_w", (size.w / 2).into()),

@@ -118,12 +118,12 @@ impl<T: OclPrm> ChannelTransform<T> {
     }
 
     /// Runs as [`Self::run_forward`] does, after the finest level.
-    pub fn run_forward_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
+    pub(crate) fn run_forward_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, self.forward.get(1..).unwrap_or_default(), events)
     }
 
     /// Runs as [`Self::run_inverse`] does, up to the finest level.
-    pub fn run_inverse_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
+    pub(crate) fn run_inverse_below(&self, queue: &Queue, events: &mut Vec<Event>) -> Result<()> {
         run(queue, self.inverse.split_last().map_or(&[], |(_, below)| below), events)
     }
 
