@@ -42,7 +42,7 @@ fn make_frame(layout: &BlockLayout, bytes: usize) -> CodedFrame {
     let total: usize = layout.blocks().iter().map(|block| weight(block.level)).sum();
     let mut random = Random::new(SEED);
     let header = FrameHeader { step: StepIndex::MIN, fine_blocks: 0 };
-    let mut frame = CodedFrame { header, ends: vec![], data: vec![] };
+    let mut frame = CodedFrame { reference: 0, header, ends: vec![], data: vec![] };
     for block in layout.blocks() {
         frame.data.extend((0..bytes * weight(block.level) / total).map(|_| random.bits() as u8));
         frame.ends.push(frame.data.len() as u32);

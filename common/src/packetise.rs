@@ -44,19 +44,11 @@ impl Packet {
 /// Cuts `frame` into datagrams of at most `max_datagram` bytes (at least [`DATAGRAM_BYTES_MIN`]): whole blocks
 /// in coding order, and a block that fits into no datagram in parts. With block `coarse_blocks` a new datagram begins:
 /// what protects the coarse ones protects nothing else.
+///
+/// Of a frame with a reference few blocks have bytes: a list of them may be shorter than a map.
 pub fn packetise(frame: &CodedFrame, coarse_blocks: usize, max_datagram: usize) -> Vec<Packet> {
-    cut(frame, coarse_blocks, max_datagram, false)
-}
-
-/// Cuts a frame with a reference as [`packetise`] does one without. Few of its blocks have bytes: a list of them may be shorter than
-/// a map.
-pub fn packetise_predicted(frame: &CodedFrame, coarse_blocks: usize, max_datagram: usize) -> Vec<Packet> {
-    cut(frame, coarse_blocks, max_datagram, true)
-}
-
-fn cut(frame: &CodedFrame, coarse_blocks: usize, max_datagram: usize, may_be_list: bool) -> Vec<Packet> {
-    let max_datagram = max_datagram.max(DATAGRAM_BYTES_MIN);
-    let mut cutter = Cutter { frame, max_datagram, may_be_list, packets: vec![] };
+    let (max_datagram, may_be_list) = (max_datagram.max(DATAGRAM_BYTES_MIN), frame.reference > 0);
+    let mut cutter = Cutter { frame, max_datagram, packets: vec![] };
     let payload_max = cutter.max_datagram - BLOCKS_HEADER_BYTES;
     let none = DirectorySize::default();
     // The open run: blocks `run`, their directory and the bytes of their data.
@@ -85,7 +77,6 @@ fn cut(frame: &CodedFrame, coarse_blocks: usize, max_datagram: usize, may_be_lis
 struct Cutter<'a> {
     frame: &'a CodedFrame,
     max_datagram: usize,
-    may_be_list: bool,
     packets: Vec<Packet>,
 }
 
@@ -95,7 +86,7 @@ impl Cutter<'_> {
             return;
         }
         let mut payload = Vec::with_capacity(self.max_datagram);
-        let form = write_run(self.frame, run.clone(), self.may_be_list, &mut payload);
+        let form = write_run(self.frame, run.clone(), &mut payload);
         self.push(Content::Blocks { first: run.start as u32, count: run.len() as u16, form }, payload);
     }
 
@@ -125,8 +116,12 @@ mod tests {
 
     /// Returns a frame whose block `i` has `lens[i]` bytes, all different from their neighbours.
     fn frame(lens: &[usize]) -> CodedFrame {
-        let mut frame =
-            CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 1 }, ends: vec![], data: vec![] };
+        let mut frame = CodedFrame {
+            reference: 0,
+            header: FrameHeader { step: StepIndex::MIN, fine_blocks: 1 },
+            ends: vec![],
+            data: vec![],
+        };
         for len in lens {
             frame.data.extend((0..*len).map(|at| (at % 251) as u8));
             frame.ends.push(frame.data.len() as u32);
@@ -186,11 +181,11 @@ mod tests {
 
     #[test]
     fn blocks_without_bytes_take_none_of_a_predicted_frame() {
-        let packets = packetise_predicted(&frame(&[0; 2_000]), 0, 128);
+        let packets = packetise(&CodedFrame { reference: 1, ..frame(&[0; 2_000]) }, 0, 128);
         assert_eq!(packets.iter().map(Packet::bytes).collect::<Vec<_>>(), [31]);
         let mut lens = [0; 2_000];
         (lens[700], lens[1_100], lens[1_999]) = (40, 50, 1);
-        let packets = packetise_predicted(&frame(&lens), 0, 128);
+        let packets = packetise(&CodedFrame { reference: 1, ..frame(&lens) }, 0, 128);
         let whole = [(700, 40), (1_100, 50), (1_999, 1)];
         let blocks =
             contents(&packets, 128).into_iter().map(|run| run.into_iter().filter(|&(_, len)| len > 0).collect());

@@ -36,7 +36,7 @@ fn t(us: u64) -> Timestamp {
 /// room.
 fn datagrams(id: u32) -> Vec<Vec<u8>> {
     let lens = [20, 30, 120, 25];
-    let mut frame = CodedFrame { header: STEPS, ends: vec![], data: vec![] };
+    let mut frame = CodedFrame { reference: 0, header: STEPS, ends: vec![], data: vec![] };
     for len in lens {
         frame.data.extend((0..len).map(|at| (at as u8).wrapping_add(id as u8)));
         frame.ends.push(frame.data.len() as u32);

@@ -273,7 +273,12 @@ impl Victims {
     fn turn(&mut self, takes_messages: bool) {
         let times = FrameTimes { capture: self.now, coded: self.now };
         self.frames += 1;
-        self.sender.on_frame(frame(self.frames, self.sender.budget_bytes().clamp(2_000, 20_000)), times, self.now);
+        self.sender.on_frame(
+            self.sender.next_frame(),
+            &frame(self.frames, self.sender.budget_bytes().clamp(2_000, 20_000)),
+            times,
+            self.now,
+        );
         self.sender.handle_timeout(self.now);
         self.receiver.handle_timeout(self.now);
         assert!(self.receiver.poll_timeout().is_none_or(|at| at > self.now || self.receiver.is_streaming()));
@@ -328,7 +333,7 @@ fn call(sender: &mut SenderSession, receiver: &mut ReceiverSession, now: &mut Ti
         }
         if sender.is_streaming() && given < CALL && next <= *now {
             next = *now + INTERVAL;
-            sender.on_frame(frame(given, 4_000), FrameTimes { capture: *now, coded: *now }, *now);
+            sender.on_frame(sender.next_frame(), &frame(given, 4_000), FrameTimes { capture: *now, coded: *now }, *now);
             given += 1;
         }
         while let Some(datagram) = sender.poll_datagram(*now) {

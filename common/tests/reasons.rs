@@ -155,7 +155,12 @@ fn a_frame_that_a_newer_one_overtakes_is_told() {
     world.stream(3);
     for n in 0..2 {
         let now = world.now + ms(10 * n);
-        world.sender.on_frame(world::frame(n, 20_000), FrameTimes { capture: now, coded: now }, now);
+        world.sender.on_frame(
+            world.sender.next_frame(),
+            &world::frame(n, 20_000),
+            FrameTimes { capture: now, coded: now },
+            now,
+        );
         assert!(world.sender.poll_datagram(now).is_some());
     }
     let reasons = std::iter::from_fn(|| world.sender.poll_reason());
@@ -178,7 +183,7 @@ fn a_frame_without_a_whole_block_is_told_and_not_shown() {
     let large = CodedFrame { ends: vec![4_000; blocks], data: vec![1; 4_000], ..world::frame(0, 5_000) };
     for _ in 0..5 {
         let now = world.now + Duration::from_micros(world::SENDER_AHEAD_US as u64);
-        world.sender.on_frame(large.clone(), FrameTimes { capture: now, coded: now }, now);
+        world.sender.on_frame(world.sender.next_frame(), &large, FrameTimes { capture: now, coded: now }, now);
         world.run_for(world::INTERVAL);
     }
     world.run_for(s(1));

@@ -286,10 +286,10 @@ fn no_media_before_ready_and_none_is_taken() {
     sender.on_connected(t(0), 1_200);
     sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }, t(0)).unwrap();
     let times = common::session::FrameTimes { capture: t(0), coded: t(0) };
-    sender.on_frame(world::frame(0, 5_000), times, t(0));
+    sender.on_frame(sender.next_frame(), &world::frame(0, 5_000), times, t(0));
     assert_eq!((sender.poll_datagram(t(0)), sender.stats().frames_unwanted), (None, 1));
     sender.on_control(ControlMessage::Ready, t(0)).unwrap();
-    sender.on_frame(world::frame(0, 5_000), times, t(0));
+    sender.on_frame(sender.next_frame(), &world::frame(0, 5_000), times, t(0));
     let datagram = sender.poll_datagram(t(0)).unwrap();
 
     let mut receiver = ReceiverSession::new(ReceiverOptions::default());
@@ -311,7 +311,12 @@ fn a_newer_frame_replaces_what_has_not_left() {
     sender.on_control(ControlMessage::Ready, t(0)).unwrap();
     let give = |sender: &mut SenderSession, now: Timestamp| {
         let frame = world::frame(1, sender.budget_bytes());
-        sender.on_frame(frame, common::session::FrameTimes { capture: now, coded: now + CODE_TIME }, now + CODE_TIME);
+        sender.on_frame(
+            sender.next_frame(),
+            &frame,
+            common::session::FrameTimes { capture: now, coded: now + CODE_TIME },
+            now + CODE_TIME,
+        );
     };
     give(&mut sender, t(0));
     let now = t(0) + CODE_TIME;
@@ -406,7 +411,7 @@ fn any_messages_and_datagrams_in_any_order_are_taken() {
                 _ => {
                     let capture = t(random.bits());
                     let times = common::session::FrameTimes { capture, coded: now };
-                    sender.on_frame(world::frame(seed, 4_000), times, now);
+                    sender.on_frame(sender.next_frame(), &world::frame(seed, 4_000), times, now);
                 }
             }
             if random.chance(0.2) {
@@ -460,7 +465,7 @@ fn after_a_standstill_nothing_old_is_shown() {
     let mut send = |seed: u64, capture: Timestamp| {
         let (coded, mut datagrams) = (capture + CODE_TIME + ahead, Vec::new());
         let times = common::session::FrameTimes { capture: capture + ahead, coded };
-        sender.on_frame(world::frame(seed, 10_000), times, coded);
+        sender.on_frame(sender.next_frame(), &world::frame(seed, 10_000), times, coded);
         for step in 0..33 {
             datagrams.extend(std::iter::from_fn(|| sender.poll_datagram(coded + ms(step))));
         }

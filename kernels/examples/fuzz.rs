@@ -11,7 +11,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use kernels::{BACK_ENDS, BackendChoice, Decoder, Encoder, Picture, Target, open_decoder, open_encoder};
+use kernels::{BACK_ENDS, BackendChoice, Decoder, Encoder, Picture, Target};
 use noise::{CODED_EVERY, Random, SIZES};
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{BitDepth, Chroma, FrameSize};
@@ -29,10 +29,10 @@ const CHEAP: usize = 2;
 /// frame, so that a decoder must see all frames of a stream.
 struct Stream {
     params: StreamParams,
-    encoder: Box<dyn Encoder>,
+    encoder: Encoder,
     /// The last picture coded.
     coded: CodedFrame,
-    decoders: Vec<Box<dyn Decoder>>,
+    decoders: Vec<Decoder>,
     pictures: Vec<Picture>,
 }
 
@@ -64,7 +64,7 @@ fn run() -> anyhow::Result<()> {
             heads += u64::from(decode_as(&params, &frame).with_context(|| format!("seed {seed}, frame {frames}"))?);
         }
         for (decoder, picture) in stream.decoders.iter_mut().zip(&mut stream.pictures) {
-            decoder.decode(&frame, picture)?;
+            decoder.decode(&frame, None, picture)?;
         }
         let count = stream.decoders[0].damaged_blocks();
         let same = stream.decoders.iter().all(|decoder| decoder.damaged_blocks() == count)
@@ -89,10 +89,10 @@ fn open(
     if depth == BitDepth::Ten {
         params.codec = CodecParams { wavelet: Wavelet::Cdf53, depth, ..params.codec };
     }
-    let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
-    let decoders = back_ends.iter().map(|&choice| open_decoder(&params, choice, None));
+    let mut encoder = Encoder::open(&params, BackendChoice::Cpu)?;
+    let decoders = back_ends.iter().map(|&choice| Decoder::open(&params, choice));
     Ok(Stream {
-        coded: code(&params, &mut *encoder, random)?,
+        coded: code(&params, &mut encoder, random)?,
         encoder,
         decoders: decoders.collect::<Result<_, _>>()?,
         pictures: vec![Picture::decoded_from(&params); back_ends.len()],
@@ -101,20 +101,20 @@ fn open(
 }
 
 /// Returns a picture of noise, coded.
-fn code(params: &StreamParams, encoder: &mut dyn Encoder, random: &mut Random) -> anyhow::Result<CodedFrame> {
+fn code(params: &StreamParams, encoder: &mut Encoder, random: &mut Random) -> anyhow::Result<CodedFrame> {
     let mut picture = Picture::decoded_from(params);
     random.fill(&mut picture);
     let target = match params.codec.wavelet {
         Wavelet::Cdf97 => Target::Step(StepIndex::new(random.next(100) as u8).unwrap_or(StepIndex::MIN)),
         Wavelet::Cdf53 => Target::Lossless,
     };
-    Ok(encoder.encode(picture.as_ref(), target)?)
+    Ok(encoder.encode(picture.as_ref(), target, None)?)
 }
 
 /// Returns the coded picture with some bytes changed, some blocks cut, exchanged for noise or lost, and any header.
 fn mutate(stream: &mut Stream, random: &mut Random) -> anyhow::Result<ReceivedFrame> {
     if random.next(CODED_EVERY) == 0 {
-        stream.coded = code(&stream.params, &mut *stream.encoder, random)?;
+        stream.coded = code(&stream.params, &mut stream.encoder, random)?;
     }
     let coded = &stream.coded;
     let header = match random.next(4) {
@@ -160,8 +160,8 @@ fn decode_as(params: &[u8], frame: &ReceivedFrame) -> anyhow::Result<bool> {
     let Ok(params) = StreamParams::from_bytes(params) else { return Ok(false) };
     let [a, b] = [BackendChoice::Reference, BackendChoice::Cpu].map(|choice| {
         let mut picture = Picture::decoded_from(&params);
-        let mut decoder = open_decoder(&params, choice, None).map_err(|error| error.to_string())?;
-        decoder.decode(frame, &mut picture).map(|()| picture).map_err(|error| error.to_string())
+        let mut decoder = Decoder::open(&params, choice).map_err(|error| error.to_string())?;
+        decoder.decode(frame, None, &mut picture).map(|_| picture).map_err(|error| error.to_string())
     });
     ensure!(a == b, "{params:?}: {:?}, {:?}, {frame:?}", a.err(), b.err());
     Ok(true)

@@ -7,7 +7,7 @@
 //! 3 % of it unused although the picture has more detail.
 
 use anyhow::{Context, ensure};
-use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::StreamParams;
@@ -28,10 +28,11 @@ fn main() -> anyhow::Result<()> {
         let name = path.rsplit('/').next().unwrap_or(&path);
         for bits in BITS_PER_PIXEL {
             let budget = (bits * size.pixels() as f64 / 8.0) as usize;
-            let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
+            let mut encoder = Encoder::open(&params, BackendChoice::Cpu)?;
             let (mut least, mut most) = (f64::MAX, 0.0_f64);
             for frame in &frames {
-                let coded = encoder.encode(PictureRef::new(PixelFormat::I420, size, frame)?, Target::Bytes(budget))?;
+                let coded =
+                    encoder.encode(PictureRef::new(PixelFormat::I420, size, frame)?, Target::Bytes(budget), None)?;
                 let used = coded_size(&coded) as f64 / budget as f64;
                 let exhausted = coded.header.step == StepIndex::MIN;
                 ensure!(used <= 1.0 && (used >= 0.97 || exhausted), "{used} of {budget} bytes");
@@ -51,13 +52,13 @@ fn main() -> anyhow::Result<()> {
 
 /// Returns the mean and lowest PSNR of luma, at 1 bit per pixel, of frames that lose `percent` of their blocks.
 fn lose(params: &StreamParams, frames: &[Vec<u8>], percent: u64) -> anyhow::Result<(f64, f64)> {
-    let mut encoder = open_encoder(params, BackendChoice::Cpu, None)?;
-    let mut decoder = open_decoder(params, BackendChoice::Cpu, None)?;
+    let mut encoder = Encoder::open(params, BackendChoice::Cpu)?;
+    let mut decoder = Decoder::open(params, BackendChoice::Cpu)?;
     let mut out = Picture::for_stream(params.chroma, params.size);
     let (mut sum, mut lowest, mut state) = (0.0, f64::MAX, SEED);
     for frame in frames {
         let picture = PictureRef::new(PixelFormat::I420, params.size, frame)?;
-        let coded: CodedFrame = encoder.encode(picture, Target::Bytes(params.size.pixels() / 8))?;
+        let coded: CodedFrame = encoder.encode(picture, Target::Bytes(params.size.pixels() / 8), None)?;
         let mut received = ReceivedFrame::empty(coded.header, coded.block_count());
         for index in 0..coded.block_count() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -65,7 +66,7 @@ fn lose(params: &StreamParams, frames: &[Vec<u8>], percent: u64) -> anyhow::Resu
                 received.insert(index, coded.block(index));
             }
         }
-        decoder.decode(&received, &mut out)?;
+        decoder.decode(&received, None, &mut out)?;
         let luma = params.size.pixels();
         let squares = frame[..luma].iter().zip(out.data()).map(|(&a, &b)| f64::from(a.abs_diff(b)).powi(2));
         let psnr = 10.0 * (255.0 * 255.0 * luma as f64 / squares.sum::<f64>()).log10();

@@ -9,12 +9,11 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder, open_state_decoder};
-use kernels::{BackendChoice, Picture, PictureRef, Target};
+use kernels::{BackendChoice, ClipDecoder, ClipEncoder, Effort, Picture, PictureRef, Target};
 use picture::coded::{ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
-use picture::run::shortest_size;
+use picture::run::coded_size;
 use picture::vectors::VectorLayout;
 
 mod clip;
@@ -73,10 +72,9 @@ impl Figures {
             other => bail!("{other} is no effort: low, medium or high"),
         };
         let step = StepIndex::ONE.coarser_by((8.0 * step.log2()).round() as u8);
-        let settings = PredictionSettings { reference_age: 1, effort };
-        let mut encoder = open_predicted_encoder(params, settings, BackendChoice::Cpu, None)?;
-        let mut decoder = open_state_decoder(params, BackendChoice::Cpu, None)?;
-        let mut states = [0; 2].map(|_| Picture::for_stream(params.chroma, params.size));
+        let mut encoder = ClipEncoder::open(params, 1, effort, BackendChoice::Cpu)?;
+        let mut decoder = ClipDecoder::open(params, BackendChoice::Cpu)?;
+        let mut out = Picture::for_stream(params.chroma, params.size);
         let luma = params.size.pixels();
         let (mut coded, mut vectors, mut psnr, mut times) = (0, 0, 0.0, [Duration::ZERO; 2]);
         let first = pictures.len() / 2;
@@ -85,22 +83,20 @@ impl Figures {
             let picture_ref = PictureRef::new(PixelFormat::I420, params.size, picture)?;
             let frame = encoder.encode(picture_ref, Target::Step(step))?;
             let encoded = processor_time();
-            let [reference, out] = &mut states;
-            decoder.decode(&ReceivedFrame::from(&frame.frame), (frame.reference > 0).then_some(&*reference), out)?;
+            decoder.decode(frame.reference, &ReceivedFrame::from(&frame), &mut out)?;
             let ended = processor_time();
-            if encoder.state() != Some(out) {
+            if encoder.state() != Some(&out) {
                 bail!("frame {at} decodes to something else");
             }
             if at >= first {
-                coded += shortest_size(&frame.frame);
+                coded += coded_size(&frame);
                 let slices = if frame.reference > 0 { VectorLayout::new(params.size).slices() } else { 0 };
-                vectors += (0..slices).map(|slice| frame.frame.block(slice).len()).sum::<usize>();
+                vectors += (0..slices).map(|slice| frame.block(slice).len()).sum::<usize>();
                 let squares = picture[..luma].iter().zip(out.data()).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2));
                 psnr += 10.0 * (255.0 * 255.0 * luma as f64 / squares.sum::<u64>().max(1) as f64).log10();
                 times[0] += encoded.saturating_sub(began);
                 times[1] += ended.saturating_sub(encoded);
             }
-            states.swap(0, 1);
         }
         let count = pictures.len() - first;
         let bits = |bytes: usize| 8.0 * bytes as f64 / (count * luma) as f64;

@@ -2,7 +2,7 @@
 //! pictures are equal, and fails if any is not. What lies in `OCL_ICD_VENDORS` is what there is.
 
 use anyhow::{bail, ensure};
-use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, Decoder, Encoder, Picture, Target};
 use noise::Random;
 use picture::coded::{ReceivedFrame, StepIndex};
 use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
@@ -28,12 +28,12 @@ fn main() -> anyhow::Result<()> {
                 let params = StreamParams { codec, ..StreamParams::new(size, chroma) };
                 let name = Some(device.name.as_str());
                 let mut encoders = [
-                    open_encoder(&params, BackendChoice::Cpu, None)?,
-                    open_encoder(&params, BackendChoice::Opencl, name)?,
+                    Encoder::open(&params, BackendChoice::Cpu)?,
+                    Encoder::open(&params, (BackendChoice::Opencl, name))?,
                 ];
                 let mut decoders = [
-                    open_decoder(&params, BackendChoice::Cpu, None)?,
-                    open_decoder(&params, BackendChoice::Opencl, name)?,
+                    Decoder::open(&params, BackendChoice::Cpu)?,
+                    Decoder::open(&params, (BackendChoice::Opencl, name))?,
                 ];
                 let mut out = [Picture::decoded_from(&params), Picture::decoded_from(&params)];
                 ensure!(params.codec.depth == BitDepth::Eight);
@@ -45,7 +45,7 @@ fn main() -> anyhow::Result<()> {
                         (Wavelet::Cdf97, Some(step)) => Target::Step(step),
                         _ => Target::Lossless,
                     };
-                    let [a, b] = [0, 1].map(|at| encoders[at].encode(source.as_ref(), target));
+                    let [a, b] = [0, 1].map(|at| encoders[at].encode(source.as_ref(), target, None));
                     let (a, b) = (a?, b?);
                     bytes_differ += usize::from(a != b);
                     // Whole, and with every third block lost.
@@ -55,7 +55,7 @@ fn main() -> anyhow::Result<()> {
                     });
                     for frame in [ReceivedFrame::from(&a), torn] {
                         for (decoder, out) in decoders.iter_mut().zip(&mut out) {
-                            decoder.decode(&frame, out)?;
+                            decoder.decode(&frame, None, out)?;
                         }
                         pictures += 1;
                         pictures_differ += usize::from(out[0] != out[1]);

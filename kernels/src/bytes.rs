@@ -7,9 +7,7 @@ use picture::container::{ContainerReader, ContainerWriter, Content, Entry};
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::{CodecParams, StreamParams, Wavelet};
 
-use crate::{
-    BackendChoice, DecodeError, EncodeError, OpenError, Picture, PictureRef, Target, open_decoder, open_encoder,
-};
+use crate::{BackendChoice, DecodeError, Decoder, EncodeError, Encoder, OpenError, Picture, PictureRef, Target};
 
 /// Errors of [`to_bytes`] and [`from_bytes`].
 #[derive(Debug, thiserror::Error)]
@@ -41,14 +39,14 @@ pub enum BytesError {
 /// kept as it is. The file has some 100 bytes besides the frame that `target` speaks of.
 pub fn to_bytes(picture: &Picture, target: Target) -> Result<Vec<u8>, BytesError> {
     let stream = stream_of(picture.as_ref(), target);
-    let frame = open_encoder(&stream, BackendChoice::Auto, None)?.encode(picture.as_ref(), target)?;
+    let frame = Encoder::open(&stream, BackendChoice::Auto)?.encode(picture.as_ref(), target, None)?;
     Ok(written(&stream, &frame)?)
 }
 
 /// Returns the first picture of a `.duet` file, in planes.
 pub fn from_bytes(bytes: &[u8]) -> Result<Picture, BytesError> {
     let mut file = ContainerReader::new(bytes)?;
-    let mut decoder = open_decoder(file.params(), BackendChoice::Auto, None)?;
+    let mut decoder = Decoder::open(file.params(), BackendChoice::Auto)?;
     let mut picture = Picture::decoded_from(file.params());
     match file.next_entry()? {
         Some(Entry::Frame(frame)) => match frame.content {
@@ -56,7 +54,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Picture, BytesError> {
                 Err(BytesError::Damaged(format!("{damaged} blocks of the first picture cannot be read")))
             }
             Content::Blocks { frame, .. } => {
-                decoder.decode(&frame, &mut picture)?;
+                decoder.decode(&frame, None, &mut picture)?;
                 Ok(picture)
             }
             // Only of a profile that has been refused.

@@ -1,4 +1,4 @@
-//! The encoder and decoder that a daemon uses, whatever computes them.
+//! What a back end does for an encoder and a decoder, and what these ask of it.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use crate::backend::BackendInfo;
 use crate::{DecodeError, EncodeError, Picture, PictureRef};
 
-/// Turns pictures into coded frames.
-pub trait Encoder: Send {
+/// Turns pictures into frames that are coded alone.
+pub(crate) trait FrameEncoder: Send {
     /// Codes one picture of the stream's size, in any pixel format.
     ///
     /// The same pictures in the same order give the same bytes on every back end.
@@ -21,8 +21,8 @@ pub trait Encoder: Send {
     fn backend(&self) -> &BackendInfo;
 }
 
-/// Turns received frames into pictures.
-pub trait Decoder: Send {
+/// Turns received frames that were coded alone into pictures.
+pub(crate) trait FrameDecoder: Send {
     /// Decodes into `out`, which must have the stream's size and planar format ([`Picture::decoded_from`]).
     ///
     /// A missing or damaged coarse block (one of the first [`picture::pyramid::BlockLayout::coarse_blocks`])

@@ -6,9 +6,11 @@
 
 pub use device::{DeviceError, NotFound};
 use picture::frame::{BitDepth, Chroma, FrameSize, PixelFormat};
+use picture::params::Profile;
 use picture::pyramid::TooManyLevels;
 
 use crate::Element;
+use crate::apart::Lost;
 use crate::backend::Backend;
 
 /// An error of the codec or of the transform.
@@ -55,6 +57,15 @@ pub enum OpenError {
     /// Samples of more than 8 bits in a stream that quantises.
     #[error("samples of {bits} bits are coded without loss only", bits = depth.bits())]
     DepthNotLossy { depth: BitDepth },
+    /// The driver of a device does not answer.
+    #[error("the device cannot be opened: {0}")]
+    Lost(#[from] Lost),
+    /// The first picture, with which an encoder is tried, cannot be coded.
+    #[error(transparent)]
+    First(#[from] EncodeError),
+    /// The first frame, with which a decoder is tried, cannot be decoded.
+    #[error(transparent)]
+    FirstFrame(#[from] DecodeError),
     /// More levels dropped than every plane of the stream has.
     #[error(transparent)]
     TooManyLevels(#[from] TooManyLevels),
@@ -146,6 +157,12 @@ pub enum EncodeError {
         /// `lossless` or `lossy`.
         stream: &'static str,
     },
+    /// The state of a frame cannot be computed, from which this one is to be predicted.
+    #[error(transparent)]
+    State(#[from] DecodeError),
+    /// What coded has broken down.
+    #[error("what codes has broken down: {0}")]
+    Lost(Lost),
 }
 
 /// Errors of decoding a frame.
@@ -162,6 +179,12 @@ pub enum DecodeError {
     /// Values that do not fit.
     #[error(transparent)]
     Values(#[from] ValuesError),
+    /// A frame without a state, of a stream whose frames have none.
+    #[error("frames of the profile {profile:?} have no states")]
+    NoStates { profile: Profile },
+    /// What decoded has broken down.
+    #[error("what decodes has broken down: {0}")]
+    Lost(Lost),
     /// A received frame that was cut into another number of blocks.
     #[error("a frame of this stream has {wanted} blocks, not {given}")]
     BlockCount { wanted: usize, given: usize },
@@ -195,7 +218,17 @@ macro_rules! device_has_own_variant {
     )*};
 }
 
-device_has_own_variant!(TransformError, EncodeError, DecodeError);
+device_has_own_variant!(TransformError, DecodeError);
+
+impl CodecError for EncodeError {
+    fn is_of_device(&self) -> bool {
+        match self {
+            Self::Device(_) => true,
+            Self::State(error) => error.is_of_device(),
+            _ => false,
+        }
+    }
+}
 
 impl CodecError for DeviceError {
     fn is_of_device(&self) -> bool {
@@ -215,7 +248,13 @@ impl From<NotFound> for OpenError {
 impl CodecError for OpenError {
     fn is_of_device(&self) -> bool {
         match self {
-            Self::Device(_) | Self::BuiltWithoutOpenCl | Self::NotFound(_) | Self::OutOfMemory { .. } => true,
+            Self::Device(_)
+            | Self::BuiltWithoutOpenCl
+            | Self::NotFound(_)
+            | Self::Lost(_)
+            | Self::OutOfMemory { .. } => true,
+            Self::First(error) => error.is_of_device(),
+            Self::FirstFrame(error) => error.is_of_device(),
             Self::DeviceNotApplicable { .. }
             | Self::BuiltWithoutLossless
             | Self::WrongProfile { .. }

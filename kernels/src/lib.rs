@@ -9,20 +9,20 @@
 //! use kernels::picture::coded::ReceivedFrame;
 //! use kernels::picture::frame::{Chroma, FrameSize, PixelFormat};
 //! use kernels::picture::params::StreamParams;
-//! use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
+//! use kernels::{BackendChoice, Decoder, Encoder, Picture, Target};
 //!
 //! let size = FrameSize::new(320, 180)?;
 //! let stream = StreamParams::new(size, Chroma::Grey);
 //! let samples: Vec<u8> = (0..320 * 180).map(|at| (at % 320 / 2 + at / 320) as u8).collect();
 //! let picture = Picture::from_data(PixelFormat::Grey8, size, samples)?;
-//! let frame = open_encoder(&stream, BackendChoice::Auto, None)?.encode(picture.as_ref(), Target::Bytes(1000))?;
+//! let frame = Encoder::open(&stream, BackendChoice::Auto)?.encode(picture.as_ref(), Target::Bytes(1000), None)?;
 //!
 //! let mut received = ReceivedFrame::empty(frame.header, frame.block_count());
 //! for index in (0..frame.block_count()).filter(|index| index % 3 != 2) {
 //!     received.insert(index, frame.block(index));
 //! }
 //! let mut out = Picture::decoded_from(&stream);
-//! open_decoder(&stream, BackendChoice::Auto, None)?.decode(&received, &mut out)?;
+//! Decoder::open(&stream, BackendChoice::Auto)?.decode(&received, None, &mut out)?;
 //! assert!(frame.data.len() <= 1000 && received.missing() > 0 && out.data() != [128; 320 * 180]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -39,11 +39,16 @@
     allow(dead_code, reason = "some of it serves the OpenCL back end or lossless coding alone")
 )]
 
+pub mod apart;
 mod backend;
 mod bytes;
+mod clip;
 mod codec;
+pub(crate) mod coder;
 mod cpu;
+mod decoder;
 mod element;
+mod encoder;
 mod error;
 mod fallback;
 mod lifting;
@@ -57,6 +62,7 @@ mod opencl;
 #[cfg(not(feature = "opencl"))]
 #[path = "without_opencl.rs"]
 mod opencl;
+mod options;
 #[doc(hidden)]
 pub mod parts;
 mod pixels;
@@ -69,15 +75,20 @@ pub mod tune;
 pub use ::picture;
 pub use backend::{BACK_ENDS, BUILD_MAX, Backend, BackendChoice, BackendInfo, DeviceInfo, DeviceKind, WITHOUT_OPENCL};
 pub use bytes::{BytesError, from_bytes, to_bytes};
-pub use codec::{DecodeTimes, Decoder, EncodeTimes, Encoder, Target};
+pub use clip::{ClipDecoder, ClipEncoder};
+pub use codec::{DecodeTimes, EncodeTimes, Target};
+pub(crate) use codec::{FrameDecoder, FrameEncoder};
+pub use coder::{Effort, Groups, State};
 pub use cpu::{Coefficients, Converter, EffectsFilter, Original, Scaler, Shrinker};
+pub use decoder::{Decoded, Decoder};
 pub use device::on_hang;
 pub use element::Element;
+pub use encoder::Encoder;
 pub use error::{
     CodecError, DecodeError, DeviceError, EncodeError, NotFound, OpenError, PictureError, TransformError, ValuesError,
 };
-pub use fallback::{decoder_instead, encoder_instead};
-pub use open::{devices, open_decoder, open_encoder, open_smaller_decoder, settings_of};
+pub use open::{devices, probe, settings_of};
+pub use options::Options;
 pub use pixels::{Picture, PictureRef};
 pub(crate) use transform::{Transform, Values};
 

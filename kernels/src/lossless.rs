@@ -14,8 +14,8 @@ use crate::cpu::IntegerCoder;
 use crate::reference::quad::{self, Damaged, Shape};
 use crate::reference::{check_decode, check_size, rct, rows, store};
 use crate::{
-    Backend, BackendInfo, DecodeError, DecodeTimes, Decoder, EncodeError, EncodeTimes, Encoder, Picture, PictureRef,
-    Target, Transform, Values,
+    Backend, BackendInfo, DecodeError, DecodeTimes, EncodeError, EncodeTimes, FrameDecoder, FrameEncoder, Picture,
+    PictureRef, Target, Transform, Values,
 };
 
 /// Blocks that a thread takes at a time.
@@ -75,7 +75,7 @@ impl LosslessEncoder {
     }
 }
 
-impl Encoder for LosslessEncoder {
+impl FrameEncoder for LosslessEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         if target != Target::Lossless {
             return Err(EncodeError::WrongTarget { stream: "lossless" });
@@ -159,7 +159,7 @@ impl LosslessDecoder {
     }
 }
 
-impl Decoder for LosslessDecoder {
+impl FrameDecoder for LosslessDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         let start = Instant::now();
         check_decode(frame, out, &self.params, &self.layout)?;

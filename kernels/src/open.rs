@@ -1,17 +1,19 @@
 //! Opening an encoder, a decoder or a transform: which back end computes, and why.
 
-use picture::frame::BitDepth;
+use picture::frame::{BitDepth, Chroma, FrameSize};
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::pyramid::BlockLayout;
 
+use crate::apart::{self, Patience};
 use crate::backend::WITHOUT_OPENCL;
-use crate::fallback::{FallbackDecoder, FallbackEncoder, encoder_instead, smaller_decoder_instead};
+use crate::fallback::{decoder_instead, encoder_instead};
 #[cfg(feature = "lossless")]
 use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::transform::PlaneParams;
 use crate::tune::SettingsInUse;
 use crate::{
-    Backend, BackendChoice, Decoder, DeviceInfo, DeviceKind, Encoder, OpenError, cpu, memory, opencl, reference,
+    Backend, BackendChoice, BackendInfo, DeviceInfo, DeviceKind, FrameDecoder, FrameEncoder, OpenError, Options, cpu,
+    memory, opencl, reference,
 };
 
 /// Returns all devices: what OpenCL offers, then the processor. Never empty; no OpenCL is not an error here.
@@ -21,14 +23,12 @@ pub fn devices() -> Vec<DeviceInfo> {
     found
 }
 
-/// Opens an encoder for the pictures of a stream. `device` is the name, or part of the name, of an OpenCL device.
-///
-/// If that device is lost later, the encoder goes on with the processor and [`Encoder::backend`] says so.
-pub fn open_encoder(
+/// Opens what codes the pictures of a stream alone. `device` is the name, or part of the name, of an OpenCL device.
+pub(crate) fn open_encoder(
     params: &StreamParams,
     choice: BackendChoice,
     device: Option<&str>,
-) -> Result<Box<dyn Encoder>, OpenError> {
+) -> Result<Box<dyn FrameEncoder>, OpenError> {
     check(params)?;
     let (backend, reason) = resolve(choice, device)?;
     let (is_lossless, transform) = (params.codec.is_lossless(), PlaneParams::from(params));
@@ -36,10 +36,7 @@ pub fn open_encoder(
         memory::check(transform.host_bytes())?;
     }
     Ok(match backend {
-        Resolved::Opencl(device) => {
-            let encoder = opencl::open_encoder(params, device.as_deref(), reason)?;
-            Box::new(FallbackEncoder::new(params, encoder))
-        }
+        Resolved::Opencl(device) => opencl::open_encoder(params, device.as_deref(), reason)?,
         Resolved::Cpu => encoder_instead(params, reason),
         #[cfg(feature = "lossless")]
         Resolved::Reference if is_lossless => {
@@ -49,28 +46,13 @@ pub fn open_encoder(
     })
 }
 
-/// Opens a decoder for a stream. `device` as in [`open_encoder`].
-///
-/// If that device is lost later, the decoder goes on with the processor; only what it knew of the frame before is lost.
-pub fn open_decoder(
-    params: &StreamParams,
-    choice: BackendChoice,
-    device: Option<&str>,
-) -> Result<Box<dyn Decoder>, OpenError> {
-    open_smaller_decoder(params, 0, choice, device)
-}
-
-/// Opens as [`open_decoder`] does, for pictures of 1/2^`dropped_levels` of the width and height, rounded up
-/// ([`picture::frame::FrameSize::halved_times`]): the low band after that many levels, at the brightness of the picture.
-///
-/// It takes the same frames; blocks of the levels left out are neither decoded nor need be there.
-/// [`OpenError::TooManyLevels`] if a plane has fewer levels.
-pub fn open_smaller_decoder(
+/// Opens what decodes frames that were coded alone, without the finest `dropped_levels`. `device` as in [`open_encoder`].
+pub(crate) fn open_decoder(
     params: &StreamParams,
     dropped_levels: usize,
     choice: BackendChoice,
     device: Option<&str>,
-) -> Result<Box<dyn Decoder>, OpenError> {
+) -> Result<Box<dyn FrameDecoder>, OpenError> {
     check(params)?;
     let layout = BlockLayout::new(params).without_finest(dropped_levels)?;
     let (backend, reason) = resolve(choice, device)?;
@@ -80,11 +62,8 @@ pub fn open_smaller_decoder(
         memory::check(if is_lossless { transform.host_bytes() } else { decoder_bytes(&layout) })?;
     }
     Ok(match backend {
-        Resolved::Opencl(device) => {
-            let decoder = opencl::open_decoder(params, layout.clone(), device.as_deref(), reason)?;
-            Box::new(FallbackDecoder::new(params, layout, decoder))
-        }
-        Resolved::Cpu => smaller_decoder_instead(params, layout, reason),
+        Resolved::Opencl(device) => opencl::open_decoder(params, layout, device.as_deref(), reason)?,
+        Resolved::Cpu => decoder_instead(params, layout, reason),
         #[cfg(feature = "lossless")]
         Resolved::Reference if is_lossless => {
             let transform = reference::transform::open_transform(&transform, reason);
@@ -117,7 +96,23 @@ fn check(params: &StreamParams) -> Result<(), OpenError> {
     }
 }
 
-/// Returns what the OpenCL device runs with that [`open_encoder`] would take for these arguments; `None` if it takes
+/// Size of the pictures of the smallest of streams.
+const SMALLEST: FrameSize = match FrameSize::new(16, 16) {
+    Ok(size) => size,
+    Err(_) => FrameSize::USUAL,
+};
+
+/// Checks that the back end asked for is there, with the decoder of the smallest of streams. A driver that does not answer is
+/// an error.
+pub fn probe(options: &Options) -> Result<BackendInfo, OpenError> {
+    let params = StreamParams::new(SMALLEST, Chroma::C420);
+    let options = options.clone();
+    apart::once("open", Patience::OPEN, move || {
+        open_decoder(&params, 0, options.choice(), options.device()).map(|decoder| decoder.backend().clone())
+    })?
+}
+
+/// Returns what the OpenCL device runs with that [`crate::Encoder::open`] would take for these arguments; `None` if it takes
 /// none.
 pub fn settings_of(choice: BackendChoice, device: Option<&str>) -> Option<SettingsInUse> {
     match resolve(choice, device) {

@@ -5,7 +5,7 @@ use picture::pyramid::BlockLayout;
 
 use crate::motion::predictor::{AloneEncoder, DeviceDecoder};
 use crate::tune::SettingsInUse;
-use crate::{Decoder, DeviceInfo, Encoder, OpenError};
+use crate::{DeviceInfo, FrameDecoder, FrameEncoder, OpenError};
 
 /// Defines functions of these arguments that return [`OpenError::BuiltWithoutOpenCl`].
 macro_rules! absent {
@@ -19,8 +19,8 @@ macro_rules! absent {
 absent! {
     devices() -> Vec<DeviceInfo>;
     settings_in_use(Option<&str>) -> SettingsInUse;
-    open_encoder(&StreamParams, Option<&str>, String) -> Box<dyn Encoder>;
-    open_decoder(&StreamParams, BlockLayout, Option<&str>, String) -> Box<dyn Decoder>;
+    open_encoder(&StreamParams, Option<&str>, String) -> Box<dyn FrameEncoder>;
+    open_decoder(&StreamParams, BlockLayout, Option<&str>, String) -> Box<dyn FrameDecoder>;
     open_predicted_decoder(&StreamParams, u8, Option<&str>, String) -> Box<dyn DeviceDecoder>;
     open_predicted_encoder(&StreamParams, u8, Option<&str>, String) -> Box<dyn DeviceDecoder>;
     open_alone_encoder(&StreamParams, Option<&str>, String) -> Box<dyn AloneEncoder>;

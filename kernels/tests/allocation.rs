@@ -8,8 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kernels::motion::{Effort, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
-use kernels::{BackendChoice, EffectsFilter, Picture, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, Decoder, EffectsFilter, Effort, Encoder, Picture, State, Target};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::effects::{Effect, Effects};
 use picture::frame::{Chroma, PixelFormat};
@@ -60,8 +59,8 @@ const BYTES_A_BLOCK_MOST: usize = 150;
 
 fn check(backend: BackendChoice) {
     let params = params((640, 480), Chroma::C420, CodecParams::default());
-    let mut encoder = open_encoder(&params, backend, None).unwrap();
-    let mut decoder = open_decoder(&params, backend, None).unwrap();
+    let mut encoder = Encoder::open(&params, backend).unwrap();
+    let mut decoder = Decoder::open(&params, backend).unwrap();
     let mut out = Picture::decoded_from(&params);
     let pictures: Vec<_> = (0..4).map(|seed| picture(PixelFormat::I420, params.size, seed)).collect();
     let (mut encoding, mut decoding, mut coded) = ([0; 2], [0; 2], 0);
@@ -70,9 +69,9 @@ fn check(backend: BackendChoice) {
         // Budgets change, as rates do.
         let target = Target::Bytes(10_000 + 500 * (number as usize % 7));
         let source = pictures[number as usize % pictures.len()].as_ref();
-        let (frame, encode) = counted(|| encoder.encode(source, target).unwrap());
+        let (frame, encode) = counted(|| encoder.encode(source, target, None).unwrap());
         let received = ReceivedFrame::from(&frame);
-        let ((), decode) = counted(|| decoder.decode(&received, &mut out).unwrap());
+        let (_, decode) = counted(|| decoder.decode(&received, None, &mut out).unwrap());
         if number >= FIRST {
             for at in 0..2 {
                 encoding[at] += encode[at];
@@ -101,9 +100,9 @@ fn check_prediction(backend: BackendChoice) {
     const STATES: u8 = 3;
     let codec = CodecParams { profile: Profile::Predicted(STATES), ..CodecParams::default() };
     let params = params((640, 480), Chroma::C420, codec);
-    let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
-    let mut encoder = open_predicted_encoder(&params, settings, backend, None).unwrap();
-    let mut decoder = open_state_decoder(&params, backend, None).unwrap();
+    let mut encoder = Encoder::open(&params, backend).unwrap();
+    encoder.set_search(Effort::Low, None);
+    let mut decoder = Decoder::open(&params, backend).unwrap();
     let (mut sent, mut held) = (VecDeque::<State>::new(), VecDeque::<State>::new());
     let (mut source, mut out) = (picture(PixelFormat::I420, params.size, 1), Picture::decoded_from(&params));
     let (mut predicted, mut bytes) = (0, [0; 2]);
@@ -112,14 +111,13 @@ fn check_prediction(backend: BackendChoice) {
         let from = sent.back().cloned();
         let target = Target::Step(StepIndex::new(64).unwrap());
         let ((frame, state), [_, encode]) = counted(|| {
-            let (frame, unfinished) =
-                encoder.encode_from(source.as_ref(), target, from.as_ref().map(|state| (1, state))).unwrap();
-            (frame, encoder.finish(unfinished).unwrap())
+            let frame = encoder.encode(source.as_ref(), target, from.as_ref().map(|state| (1, state))).unwrap();
+            (frame, encoder.state().unwrap().unwrap())
         });
         drop(from);
-        let received = ReceivedFrame::from(&frame.frame);
+        let received = ReceivedFrame::from(&frame);
         let from = held.back().cloned().filter(|_| frame.reference > 0);
-        let (other, [_, decode]) = counted(|| decoder.decode_state(&received, from.as_ref(), &mut out).unwrap());
+        let (other, [_, decode]) = counted(|| decoder.decode(&received, from.as_ref(), &mut out).unwrap().unwrap());
         assert!(other.picture() == state.picture());
         for (states, state) in [(&mut sent, state), (&mut held, other)] {
             if states.len() == STATES.into() {
@@ -129,7 +127,7 @@ fn check_prediction(backend: BackendChoice) {
         }
         if number >= FIRST {
             predicted += u32::from(frame.reference > 0);
-            bytes[0] += encode.saturating_sub(2 * frame.frame.data.capacity());
+            bytes[0] += encode.saturating_sub(2 * frame.data.capacity());
             bytes[1] += decode;
         }
     }

@@ -5,7 +5,7 @@
 mod clip;
 mod pictures;
 
-use kernels::{BACK_ENDS, Picture, PictureRef, Target, open_decoder, open_encoder};
+use kernels::{BACK_ENDS, Decoder, Encoder, Picture, PictureRef, Target};
 use picture::coded::ReceivedFrame;
 use picture::container::{ContainerReader, ContainerWriter};
 use picture::frame::{Chroma, PixelFormat};
@@ -28,11 +28,11 @@ fn golden_files_decode_to_their_pictures() {
         for choice in BACK_ENDS {
             let mut container = ContainerReader::new(&file[..]).unwrap();
             let params = *container.params();
-            let mut decoder = open_decoder(&params, choice, None).unwrap();
+            let mut decoder = Decoder::open(&params, choice).unwrap();
             let mut picture = Picture::for_stream(params.chroma, params.size);
             let mut samples = Vec::new();
             while let Some((_, frame)) = clip::next_frame(&mut container) {
-                decoder.decode(&frame, &mut picture).unwrap();
+                decoder.decode(&frame, None, &mut picture).unwrap();
                 samples.extend_from_slice(picture.data());
             }
             assert_eq!(decoder.damaged_blocks(), 0);
@@ -50,16 +50,16 @@ fn golden_files_are_made_again() {
         let params = *ContainerReader::new(&wanted[..]).unwrap().params();
         assert_eq!(params.chroma == Chroma::Grey, format == PixelFormat::Grey8);
         for choice in BACK_ENDS {
-            let mut encoder = open_encoder(&params, choice, None).unwrap();
+            let mut encoder = Encoder::open(&params, choice).unwrap();
             let picture = PictureRef::new(format, params.size, &source).unwrap();
-            let frame = encoder.encode(picture, Target::Bytes(budget)).unwrap();
+            let frame = encoder.encode(picture, Target::Bytes(budget), None).unwrap();
             let mut writer = ContainerWriter::new(&params, Vec::new()).unwrap();
             writer.frame(&frame).unwrap();
             let file = writer.finish(1).unwrap();
             if std::env::var_os("DUET_WRITE_GOLDEN").is_some() {
-                let mut decoder = open_decoder(&params, choice, None).unwrap();
+                let mut decoder = Decoder::open(&params, choice).unwrap();
                 let mut decoded = Picture::for_stream(params.chroma, params.size);
-                decoder.decode(&ReceivedFrame::from(&frame), &mut decoded).unwrap();
+                decoder.decode(&ReceivedFrame::from(&frame), None, &mut decoded).unwrap();
                 std::fs::write(golden(&format!("{name}.duet")), &file).unwrap();
                 std::fs::write(golden(&format!("{name}.decoded")), decoded.data()).unwrap();
             } else {

@@ -4,7 +4,7 @@
 mod pictures;
 
 use kernels::parts::{CDF53, CDF97, DD137, Lifting, PlaneParams, Transform, Values, cpu, reference};
-use kernels::{BackendChoice, Element, Picture, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, Decoder, Element, Encoder, Picture, Target};
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Levels, Padding};
@@ -28,8 +28,8 @@ fn check(size: (u32, u32), format: PixelFormat, chroma: Chroma, codec: CodecPara
     let params = params(size, chroma, codec);
     let choices = [BackendChoice::Reference, BackendChoice::Cpu];
     let [mut plain, mut fast] = both(&PlaneParams::from(&params));
-    let [mut plain_encoder, mut fast_encoder] = choices.map(|choice| open_encoder(&params, choice, None).unwrap());
-    let [mut plain_decoder, mut fast_decoder] = choices.map(|choice| open_decoder(&params, choice, None).unwrap());
+    let [mut plain_encoder, mut fast_encoder] = choices.map(|choice| Encoder::open(&params, choice).unwrap());
+    let [mut plain_decoder, mut fast_decoder] = choices.map(|choice| Decoder::open(&params, choice).unwrap());
     let [mut plain_out, mut fast_out] = [(); 2].map(|()| Picture::for_stream(chroma, params.size));
     for seed in 0..2 {
         let picture = picture(format, params.size, seed);
@@ -39,12 +39,12 @@ fn check(size: (u32, u32), format: PixelFormat, chroma: Chroma, codec: CodecPara
         assert!(planes == fast.inverse(&squares).unwrap(), "planes differ");
         assert!(plain.forward_planes(&planes) == fast.forward_planes(&planes), "coefficients of planes differ");
 
-        let coded = plain_encoder.encode(picture.as_ref(), target).unwrap();
-        assert!(coded == fast_encoder.encode(picture.as_ref(), target).unwrap(), "bytes differ");
+        let coded = plain_encoder.encode(picture.as_ref(), target, None).unwrap();
+        assert!(coded == fast_encoder.encode(picture.as_ref(), target, None).unwrap(), "bytes differ");
 
         let received = arrived(&coded, |index| seed == 0 || index % 3 != 1);
-        plain_decoder.decode(&received, &mut plain_out).unwrap();
-        fast_decoder.decode(&received, &mut fast_out).unwrap();
+        plain_decoder.decode(&received, None, &mut plain_out).unwrap();
+        fast_decoder.decode(&received, None, &mut fast_out).unwrap();
         assert!(plain_out == fast_out, "pictures differ");
     }
 }

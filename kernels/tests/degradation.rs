@@ -3,7 +3,7 @@
 
 mod pictures;
 
-use kernels::{BackendChoice, Decoder, Picture, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, Decoder, Encoder, Picture, Target};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::CodecParams;
@@ -22,7 +22,7 @@ struct Decoders {
     frame: CodedFrame,
     /// A frame in which every block says that it is zero, so that no coarse block of the frame before is left.
     nothing: ReceivedFrame,
-    decoders: Vec<Box<dyn Decoder>>,
+    decoders: Vec<Decoder>,
     pictures: Vec<Picture>,
     source: Picture,
 }
@@ -31,10 +31,10 @@ impl Decoders {
     fn open(seed: u32, step: u8) -> Self {
         let params = params(SIZE, Chroma::C420, CodecParams::default());
         let source = picture(PixelFormat::I420, FrameSize::new(SIZE.0, SIZE.1).unwrap(), seed);
-        let mut encoder = open_encoder(&params, BackendChoice::Cpu, None).unwrap();
-        let frame = encoder.encode(source.as_ref(), Target::Step(StepIndex::new(step).unwrap())).unwrap();
+        let mut encoder = Encoder::open(&params, BackendChoice::Cpu).unwrap();
+        let frame = encoder.encode(source.as_ref(), Target::Step(StepIndex::new(step).unwrap()), None).unwrap();
         let nothing = all_zero(&frame);
-        let decoders = BACK_ENDS.map(|choice| open_decoder(&params, choice, None).unwrap()).into();
+        let decoders = BACK_ENDS.map(|choice| Decoder::open(&params, choice).unwrap()).into();
         let pictures = vec![Picture::for_stream(Chroma::C420, params.size); BACK_ENDS.len()];
         Self { frame, nothing, decoders, pictures, source }
     }
@@ -43,8 +43,8 @@ impl Decoders {
     fn psnr_without(&mut self, lost: &[usize]) -> f64 {
         let received = arrived(&self.frame, |index| !lost.contains(&index));
         for (decoder, picture) in self.decoders.iter_mut().zip(&mut self.pictures) {
-            decoder.decode(&self.nothing, picture).unwrap();
-            decoder.decode(&received, picture).unwrap();
+            decoder.decode(&self.nothing, None, picture).unwrap();
+            decoder.decode(&received, None, picture).unwrap();
         }
         assert!(self.pictures[0] == self.pictures[1], "the back ends differ without {lost:?}");
         psnr_db(self.source.data(), self.pictures[0].data())

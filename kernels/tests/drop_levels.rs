@@ -4,7 +4,7 @@
 mod pictures;
 
 use kernels::parts::reference::{Quantiser, Sample, dwt, quad};
-use kernels::{BACK_ENDS, BackendChoice, OpenError, Picture, Target, open_encoder, open_smaller_decoder};
+use kernels::{BACK_ENDS, BackendChoice, Decoder, Encoder, OpenError, Picture, Target};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Levels, Padding, StreamParams, Wavelet};
@@ -16,14 +16,14 @@ fn encode(params: &StreamParams) -> CodedFrame {
     let format = params.chroma.picture_format();
     let lossless = params.codec.wavelet == Wavelet::Cdf53;
     let target = if lossless { Target::Lossless } else { Target::Step(StepIndex::new(44).unwrap()) };
-    let mut encoder = open_encoder(params, BackendChoice::Cpu, None).unwrap();
-    encoder.encode(picture(format, params.size, 1).as_ref(), target).unwrap()
+    let mut encoder = Encoder::open(params, BackendChoice::Cpu).unwrap();
+    encoder.encode(picture(format, params.size, 1).as_ref(), target, None).unwrap()
 }
 
 fn decode(params: &StreamParams, dropped: usize, choice: BackendChoice, frame: &ReceivedFrame) -> Picture {
-    let mut decoder = open_smaller_decoder(params, dropped, choice, None).unwrap();
+    let mut decoder = Decoder::open_smaller(params, dropped, choice).unwrap();
     let mut out = Picture::for_stream(params.chroma, params.size.halved_times(dropped));
-    decoder.decode(frame, &mut out).unwrap();
+    decoder.decode(frame, None, &mut out).unwrap();
     assert_eq!(decoder.damaged_blocks(), 0);
     out
 }
@@ -103,7 +103,7 @@ fn check(size: (u32, u32), chroma: Chroma, codec: CodecParams) {
         }
     }
     for choice in BACK_ENDS {
-        let error = open_smaller_decoder(&params, deepest + 1, choice, None).err().unwrap();
+        let error = Decoder::open_smaller(&params, deepest + 1, choice).err().unwrap();
         assert!(matches!(error, OpenError::TooManyLevels(_)), "{error}");
         assert!(error.to_string().contains(&format!("has {deepest}")), "{error}");
     }

@@ -3,9 +3,7 @@
 
 mod pictures;
 
-use kernels::{
-    BackendChoice, DecodeError, Decoder, Encoder, Picture, PictureError, Target, open_decoder, open_encoder,
-};
+use kernels::{BackendChoice, DecodeError, Decoder, Encoder, Picture, PictureError, Target};
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::CodecParams;
@@ -18,16 +16,16 @@ use pictures::{all_zero, arrived, params, picture, psnr_luma};
 const SIZE: (u32, u32) = (200, 120);
 const BACK_ENDS: [BackendChoice; 2] = [BackendChoice::Reference, BackendChoice::Cpu];
 
-fn open(choice: BackendChoice) -> (Box<dyn Encoder>, Box<dyn Decoder>, Picture) {
+fn open(choice: BackendChoice) -> (Encoder, Decoder, Picture) {
     let params = params(SIZE, Chroma::C420, CodecParams::default());
     let out = Picture::for_stream(Chroma::C420, params.size);
-    (open_encoder(&params, choice, None).unwrap(), open_decoder(&params, choice, None).unwrap(), out)
+    (Encoder::open(&params, choice).unwrap(), Decoder::open(&params, choice).unwrap(), out)
 }
 
 /// Returns a frame at a step of 8.
-fn coded(encoder: &mut dyn Encoder, seed: u32) -> CodedFrame {
+fn coded(encoder: &mut Encoder, seed: u32) -> CodedFrame {
     let picture = picture(PixelFormat::I420, FrameSize::new(SIZE.0, SIZE.1).unwrap(), seed);
-    encoder.encode(picture.as_ref(), Target::Step(StepIndex::new(56).unwrap())).unwrap()
+    encoder.encode(picture.as_ref(), Target::Step(StepIndex::new(56).unwrap()), None).unwrap()
 }
 
 fn mean_luma(picture: &Picture) -> f64 {
@@ -39,16 +37,16 @@ fn mean_luma(picture: &Picture) -> f64 {
 fn a_missing_coarse_block_is_the_last_frames() {
     for choice in BACK_ENDS {
         let (mut encoder, mut decoder, mut out) = open(choice);
-        let frame = coded(encoder.as_mut(), 0);
-        decoder.decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
+        let frame = coded(&mut encoder, 0);
+        decoder.decode(&ReceivedFrame::from(&frame), None, &mut out).unwrap();
         let brightness = mean_luma(&out);
         assert!((90.0..150.0).contains(&brightness));
 
-        decoder.decode(&ReceivedFrame::empty(frame.header, frame.block_count()), &mut out).unwrap();
+        decoder.decode(&ReceivedFrame::empty(frame.header, frame.block_count()), None, &mut out).unwrap();
         assert!((mean_luma(&out) - brightness).abs() < 2.0, "kept");
 
         let mut fresh = open(choice).1;
-        fresh.decode(&ReceivedFrame::empty(frame.header, frame.block_count()), &mut out).unwrap();
+        fresh.decode(&ReceivedFrame::empty(frame.header, frame.block_count()), None, &mut out).unwrap();
         assert!(out.data().iter().all(|&sample| sample == 128), "nothing ever came: grey");
     }
 }
@@ -70,15 +68,15 @@ fn the_last_frames_coarse_blocks_are_worth_decibels() {
         let first = picture(PixelFormat::I420, params.size, 0);
         let second = moved(&first, 3);
         let step = Target::Step(StepIndex::new(56).unwrap());
-        let [first, coded] = [&first, &second].map(|picture| encoder.encode(picture.as_ref(), step).unwrap());
+        let [first, coded] = [&first, &second].map(|picture| encoder.encode(picture.as_ref(), step, None).unwrap());
         let torn = arrived(&coded, |index| index >= coarse);
 
-        decoder.decode(&ReceivedFrame::from(&first), &mut out).unwrap();
-        decoder.decode(&torn, &mut out).unwrap();
+        decoder.decode(&ReceivedFrame::from(&first), None, &mut out).unwrap();
+        decoder.decode(&torn, None, &mut out).unwrap();
         let concealed = psnr_luma(&out, &second);
-        open(choice).1.decode(&torn, &mut out).unwrap();
+        open(choice).1.decode(&torn, None, &mut out).unwrap();
         let plain = psnr_luma(&out, &second);
-        decoder.decode(&ReceivedFrame::from(&coded), &mut out).unwrap();
+        decoder.decode(&ReceivedFrame::from(&coded), None, &mut out).unwrap();
         let whole = psnr_luma(&out, &second);
         println!("{choice:?}: {concealed:.1} dB with the last frame's, {plain:.1} dB without, {whole:.1} dB whole");
         assert!(concealed > plain + 5.0 && concealed > 20.0 && whole > concealed);
@@ -89,9 +87,9 @@ fn the_last_frames_coarse_blocks_are_worth_decibels() {
 fn a_coarse_block_that_says_zero_is_zero() {
     for choice in BACK_ENDS {
         let (mut encoder, mut decoder, mut out) = open(choice);
-        let frame = coded(encoder.as_mut(), 0);
-        decoder.decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
-        decoder.decode(&all_zero(&frame), &mut out).unwrap();
+        let frame = coded(&mut encoder, 0);
+        decoder.decode(&ReceivedFrame::from(&frame), None, &mut out).unwrap();
+        decoder.decode(&all_zero(&frame), None, &mut out).unwrap();
         assert!(out.data().iter().all(|&sample| sample == 128));
     }
 }
@@ -100,13 +98,13 @@ fn a_coarse_block_that_says_zero_is_zero() {
 fn quality_falls_smoothly_with_the_share_of_lost_blocks() {
     for choice in BACK_ENDS {
         let (mut encoder, mut decoder, mut out) = open(choice);
-        let frame = coded(encoder.as_mut(), 0);
+        let frame = coded(&mut encoder, 0);
         let source = picture(PixelFormat::I420, FrameSize::new(SIZE.0, SIZE.1).unwrap(), 0);
         let mut psnr = |lost: usize| {
             // The frame before was whole.
-            decoder.decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
+            decoder.decode(&ReceivedFrame::from(&frame), None, &mut out).unwrap();
             // The same blocks and more are lost with each share.
-            decoder.decode(&arrived(&frame, |index| index * 37 % 100 >= lost), &mut out).unwrap();
+            decoder.decode(&arrived(&frame, |index| index * 37 % 100 >= lost), None, &mut out).unwrap();
             psnr_db(source.data(), out.data())
         };
         let decibels = [0, 5, 20, 50, 100].map(&mut psnr);
@@ -121,11 +119,11 @@ fn frames_and_pictures_of_another_stream_are_refused() {
         let (_, mut decoder, mut out) = open(choice);
         let header = FrameHeader { step: StepIndex::MIN, fine_blocks: 0 };
         let blocks = BlockLayout::new(&params(SIZE, Chroma::C420, CodecParams::default())).blocks().len();
-        let error = decoder.decode(&ReceivedFrame::empty(header, blocks + 1), &mut out).unwrap_err();
+        let error = decoder.decode(&ReceivedFrame::empty(header, blocks + 1), None, &mut out).unwrap_err();
         assert_eq!(error, DecodeError::BlockCount { wanted: blocks, given: blocks + 1 });
         let mut wrong = Picture::new(PixelFormat::I444, out.size());
         assert!(matches!(
-            decoder.decode(&ReceivedFrame::empty(header, blocks), &mut wrong),
+            decoder.decode(&ReceivedFrame::empty(header, blocks), None, &mut wrong),
             Err(DecodeError::Picture(PictureError::Format { .. }))
         ));
     }
@@ -143,15 +141,15 @@ proptest! {
         let (mut encoder, mut reference, mut expected) = open(BackendChoice::Reference);
         let (_, mut cpu, mut out) = open(BackendChoice::Cpu);
         for seed in 0..2 {
-            let mut frame = coded(encoder.as_mut(), seed);
+            let mut frame = coded(&mut encoder, seed);
             for (at, value) in &damage {
                 let at = at.index(frame.data.len());
                 frame.data[at] = *value;
             }
             frame.header = FrameHeader { step: StepIndex::new(step).unwrap(), fine_blocks };
             let received = arrived(&frame, |index| lost.get(index) == Some(&false));
-            reference.decode(&received, &mut expected).unwrap();
-            cpu.decode(&received, &mut out).unwrap();
+            reference.decode(&received, None, &mut expected).unwrap();
+            cpu.decode(&received, None, &mut out).unwrap();
             prop_assert!(out == expected);
             prop_assert_eq!(cpu.damaged_blocks(), reference.damaged_blocks());
         }
@@ -166,8 +164,8 @@ proptest! {
         for (index, bytes) in blocks.iter().enumerate() {
             received.insert(index, bytes);
         }
-        reference.decode(&received, &mut expected).unwrap();
-        cpu.decode(&received, &mut out).unwrap();
+        reference.decode(&received, None, &mut expected).unwrap();
+        cpu.decode(&received, None, &mut out).unwrap();
         prop_assert!(out == expected);
         prop_assert_eq!(cpu.damaged_blocks(), reference.damaged_blocks());
     }

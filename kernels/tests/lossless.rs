@@ -3,7 +3,7 @@
 
 mod pictures;
 
-use kernels::{BACK_ENDS, BackendChoice, EncodeError, Picture, Target, open_decoder, open_encoder};
+use kernels::{BACK_ENDS, BackendChoice, Decoder, EncodeError, Encoder, Picture, Target};
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::{CodecParams, Levels, StreamParams, Wavelet};
@@ -22,12 +22,12 @@ fn codec() -> CodecParams {
 }
 
 fn coded(params: &StreamParams, picture: &Picture, choice: BackendChoice) -> CodedFrame {
-    open_encoder(params, choice, None).unwrap().encode(picture.as_ref(), Target::Lossless).unwrap()
+    Encoder::open(params, choice).unwrap().encode(picture.as_ref(), Target::Lossless, None).unwrap()
 }
 
 fn decoded(params: &StreamParams, frame: &CodedFrame, choice: BackendChoice) -> Picture {
     let mut out = Picture::for_stream(params.chroma, params.size);
-    open_decoder(params, choice, None).unwrap().decode(&ReceivedFrame::from(frame), &mut out).unwrap();
+    Decoder::open(params, choice).unwrap().decode(&ReceivedFrame::from(frame), None, &mut out).unwrap();
     out
 }
 
@@ -87,7 +87,7 @@ fn lost_blocks_leave_a_picture() {
     let pictures = BACK_ENDS.map(|choice| {
         let received = arrived(&frame, |index| index % 3 != 2);
         let mut out = Picture::for_stream(params.chroma, params.size);
-        open_decoder(&params, choice, None).unwrap().decode(&received, &mut out).unwrap();
+        Decoder::open(&params, choice).unwrap().decode(&received, None, &mut out).unwrap();
         out
     });
     assert!(pictures.iter().all(|other| *other == pictures[0]));
@@ -103,9 +103,9 @@ fn damaged_blocks_are_counted() {
     let range = frame.range(last);
     frame.data[range].fill(0xff);
     for choice in BACK_ENDS {
-        let mut decoder = open_decoder(&params, choice, None).unwrap();
+        let mut decoder = Decoder::open(&params, choice).unwrap();
         let mut out = Picture::for_stream(params.chroma, params.size);
-        decoder.decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
+        decoder.decode(&ReceivedFrame::from(&frame), None, &mut out).unwrap();
         assert_eq!(decoder.damaged_blocks(), 1, "{choice:?}");
     }
 }
@@ -116,7 +116,7 @@ fn lossless_and_lossy_are_not_mixed_up() {
     let lossy = params((16, 16), Chroma::Grey, CodecParams::default());
     let picture = picture(PixelFormat::Grey8, lossless.size, 1);
     let encode =
-        |params, target| open_encoder(params, BackendChoice::Cpu, None).unwrap().encode(picture.as_ref(), target);
+        |params, target| Encoder::open(params, BackendChoice::Cpu).unwrap().encode(picture.as_ref(), target, None);
     assert_eq!(encode(&lossy, Target::Lossless), Err(EncodeError::WrongTarget { stream: "lossy" }));
     for target in [Target::Bytes(1000), Target::Step(StepIndex::ONE)] {
         assert_eq!(encode(&lossless, target), Err(EncodeError::WrongTarget { stream: "lossless" }));

@@ -5,7 +5,7 @@
 
 mod pictures;
 
-use kernels::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target};
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams, Wavelet};
@@ -23,10 +23,9 @@ fn codec(boundary: Boundary, padding: Padding) -> CodecParams {
 #[track_caller]
 fn check_encode(params: &StreamParams, picture: PictureRef<'_>, targets: &[Target]) -> Vec<CodedFrame> {
     let encoders = [BackendChoice::Opencl, BackendChoice::Reference];
-    let [mut opencl, mut reference]: [Box<dyn Encoder>; 2] =
-        encoders.map(|choice| open_encoder(params, choice, None).unwrap());
+    let [mut opencl, mut reference]: [Encoder; 2] = encoders.map(|choice| Encoder::open(params, choice).unwrap());
     let check = |&target| {
-        let (ours, theirs) = (opencl.encode(picture, target), reference.encode(picture, target));
+        let (ours, theirs) = (opencl.encode(picture, target, None), reference.encode(picture, target, None));
         let ours = ours.unwrap();
         let theirs = theirs.unwrap();
         assert_eq!(ours.header, theirs.header, "{target:?} {params:?}");
@@ -39,15 +38,15 @@ fn check_encode(params: &StreamParams, picture: PictureRef<'_>, targets: &[Targe
     targets.iter().map(check).collect()
 }
 
-fn decoders(params: &StreamParams) -> [Box<dyn Decoder>; 2] {
-    [BackendChoice::Opencl, BackendChoice::Reference].map(|choice| open_decoder(params, choice, None).unwrap())
+fn decoders(params: &StreamParams) -> [Decoder; 2] {
+    [BackendChoice::Opencl, BackendChoice::Reference].map(|choice| Decoder::open(params, choice).unwrap())
 }
 
 #[track_caller]
-fn check_decode(decoders: &mut [Box<dyn Decoder>; 2], params: &StreamParams, frame: &ReceivedFrame) {
+fn check_decode(decoders: &mut [Decoder; 2], params: &StreamParams, frame: &ReceivedFrame) {
     let [ours, theirs] = decoders.each_mut().map(|decoder| {
         let mut out = Picture::for_stream(params.chroma, params.size);
-        decoder.decode(frame, &mut out).unwrap();
+        decoder.decode(frame, None, &mut out).unwrap();
         out
     });
     assert!(ours == theirs, "decoded pictures differ, {params:?}");
@@ -146,9 +145,9 @@ fn a_block_longer_than_any_code_is_damaged() {
 #[test]
 fn an_unknown_device_is_named_with_those_there_are() {
     let params = params((8, 8), Chroma::Grey, CodecParams::default());
-    let error = open_encoder(&params, BackendChoice::Opencl, Some("no such device")).err().unwrap().to_string();
+    let error = Encoder::open(&params, (BackendChoice::Opencl, Some("no such device"))).err().unwrap().to_string();
     let there = kernels::devices().into_iter().find(|device| device.backend == kernels::Backend::Opencl).unwrap().name;
     assert!(error.contains("`no such device`") && error.contains(&there), "{error}");
     let part = there[..there.len() / 2].to_uppercase();
-    assert_eq!(open_encoder(&params, BackendChoice::Opencl, Some(&part)).unwrap().backend().device, there);
+    assert_eq!(Encoder::open(&params, (BackendChoice::Opencl, Some(part.as_str()))).unwrap().backend().device, there);
 }

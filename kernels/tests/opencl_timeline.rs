@@ -5,7 +5,7 @@
 
 use device::timeline::{DeviceStage, Interval};
 use kernels::parts::opencl::OpenClEncoder;
-use kernels::{Encoder, PictureRef, Target};
+use kernels::{PictureRef, Target};
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::StreamParams;

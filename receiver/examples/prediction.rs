@@ -21,14 +21,13 @@ use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSessio
 use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::control::ControlMessage;
 use common::wire::states::StatesReport;
-use kernels::motion::Effort;
-use kernels::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
-use picture::coded::{PredictedFrame, ReceivedFrame};
+use kernels::{BackendChoice, Effort, Picture, PictureRef, Target};
+use picture::coded::ReceivedFrame;
 use picture::frame::{Chroma, FrameRate, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
-use sending::predict::{Predicting, Told};
+use sending::predict::{StreamEncoder, Told};
 use sending::source::{SourceFrame, SourceInfo, SourceSpec};
-use showing::predicted::{Outcome, Predicted};
+use showing::predicted::{Outcome, StreamDecoder};
 
 const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo-clip/demo_720p30.mjpeg");
 const MAX_DATAGRAM: usize = 1_200;
@@ -129,23 +128,13 @@ fn upside_down(picture: &SourceFrame, size: FrameSize) -> SourceFrame {
     SourceFrame { data: data.into(), ..copy(picture) }
 }
 
-enum StreamEncoder {
-    Alone(Box<dyn Encoder>),
-    Predicting(Box<Predicting>),
-}
-
-enum Engine {
-    Alone(Box<dyn Decoder>),
-    Predicted(Box<Predicted>),
-}
-
 struct Call {
     params: StreamParams,
     now: Timestamp,
     sender: SenderSession,
     receiver: ReceiverSession,
     coder: StreamEncoder,
-    engine: Engine,
+    decoder: StreamDecoder,
     media: Network,
     feedback: Network,
     control: VecDeque<(Timestamp, bool, ControlMessage)>,
@@ -178,16 +167,9 @@ impl Call {
         let params =
             StreamParams { frame_rate, colour: info.colour, codec, ..StreamParams::new(info.size, Chroma::C420) };
         let now = Timestamp::from_us(1_000_000);
-        let (coder, engine) = if prediction {
-            let mut predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
-            predicting.set_effort(if asked("LOW", 0) > 0 { Effort::Low } else { Effort::default() });
-            let predicted = Predicted::open(&params, BackendChoice::Cpu, None, &mut None).unwrap();
-            (StreamEncoder::Predicting(Box::new(predicting)), Engine::Predicted(Box::new(predicted)))
-        } else {
-            let choice = BackendChoice::Cpu;
-            let encoder = open_encoder(&params, choice, None).unwrap();
-            (StreamEncoder::Alone(encoder), Engine::Alone(open_decoder(&params, choice, None).unwrap()))
-        };
+        let mut coder = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap();
+        coder.set_effort(if asked("LOW", 0) > 0 { Effort::Low } else { Effort::default() });
+        let decoder = StreamDecoder::open(&params, &BackendChoice::Cpu.into()).unwrap();
         let network = |seed: u64| Network::new(line.clone().with_seed(seed), now);
         let mut call = Self {
             params,
@@ -195,7 +177,7 @@ impl Call {
             sender: SenderSession::new(params, rate, Protection::Auto),
             receiver: ReceiverSession::new(ReceiverOptions::default()),
             coder,
-            engine,
+            decoder,
             media: network(seed),
             feedback: network(seed + 1_000),
             control: VecDeque::new(),
@@ -224,18 +206,12 @@ impl Call {
         let target = Target::Bytes(self.sender.budget_bytes());
         let began = processor_time();
         let reference = PictureRef::new(picture.format, self.params.size, &picture.data).unwrap();
-        let (id, frame) = match &mut self.coder {
-            StreamEncoder::Alone(encoder) => (
-                FrameId(number as u32),
-                PredictedFrame { reference: 0, frame: encoder.encode(reference, target).unwrap() },
-            ),
-            StreamEncoder::Predicting(predicting) => predicting.code(reference, target, capture).unwrap(),
-        };
+        let (id, frame) = self.coder.code(reference, target, capture).unwrap();
         self.took[0] += processor_time().saturating_sub(began);
         self.frames += 1;
-        self.shares.push(frame.frame.data.len() as f64 / self.share_bytes);
+        self.shares.push(frame.data.len() as f64 / self.share_bytes);
         self.run_until(capture + CODE);
-        self.sender.on_predicted_frame(id, frame, FrameTimes { capture, coded: self.now }, self.now);
+        self.sender.on_frame(id, &frame, FrameTimes { capture, coded: self.now }, self.now);
         self.run_until(begin + self.params.frame_rate.interval() * (number as u32 + 1));
     }
 
@@ -291,8 +267,8 @@ impl Call {
         }
         self.sender.handle_timeout(now);
         while let Some(event) = self.sender.poll_event() {
-            if let (SenderEvent::States(report), StreamEncoder::Predicting(predicting)) = (event, &mut self.coder) {
-                predicting.on_told(Told::Report(report, now));
+            if let SenderEvent::States(report) = event {
+                self.coder.on_told(Told::Report(report, now));
             }
         }
         while let Some(datagram) = self.sender.poll_datagram(now) {
@@ -307,19 +283,14 @@ impl Call {
     }
 
     fn decode(&mut self, id: FrameId, reference: u8, frame: ReceivedFrame, capture: Timestamp) {
-        let mut picture = Picture::for_stream(self.params.chroma, self.params.size);
+        let picture = Picture::for_stream(self.params.chroma, self.params.size);
         let began = processor_time();
-        let shown = match &mut self.engine {
-            Engine::Alone(decoder) => decoder.decode(&frame, &mut picture).map(|()| Some(picture)).unwrap(),
-            Engine::Predicted(predicted) => match predicted.decode(id, reference, frame, picture, &mut None).unwrap() {
-                Outcome::Picture(picture, _) | Outcome::Shown(picture) => Some(picture),
-                Outcome::Stays(_) => None,
-            },
+        let shown = match self.decoder.decode(id, reference, frame, picture).unwrap() {
+            Outcome::Picture(picture, _) => Some(picture),
+            Outcome::Stays(_) => None,
         };
         self.took[1] += processor_time().saturating_sub(began);
-        if let Engine::Predicted(predicted) = &self.engine
-            && let Some(report) = predicted.report()
-        {
+        if let Some(report) = self.decoder.report() {
             self.reports.push_back((self.now + DECODE, report));
         }
         if let Some(picture) = shown {
@@ -346,10 +317,7 @@ impl Call {
         self.latencies.sort_unstable();
         let latencies = &self.latencies;
         let latency = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-        let counters = match &self.coder {
-            StreamEncoder::Predicting(predicting) => predicting.counters(),
-            StreamEncoder::Alone(_) => Default::default(),
-        };
+        let counters = self.coder.counters();
         let each = |took: Duration| took.as_secs_f64() * 1e3 / self.frames as f64;
         println!(
             "| {line} | {} | {:.1} dB | {:.1} dB | {:.0} ms | {:.0} ms | {:.1} % | {:.0} % | {} | {} | {:.1} ms | {:.1} ms |",
@@ -369,7 +337,7 @@ impl Call {
 
     /// Prints how good the pictures are after `first`, in which all is new.
     fn print_after(&self, what: &str, first: usize) {
-        let prediction = matches!(self.coder, StreamEncoder::Predicting(_));
+        let prediction = self.coder.counters().frames > 0;
         let psnrs = AFTER.map(|after| format!("{:.1} dB", self.psnrs[(first + after).min(self.frames - 1)]));
         let last = (first + AFTER[AFTER.len() - 1]).min(self.frames);
         let largest = self.shares[first..last].iter().copied().fold(0.0, f64::max);

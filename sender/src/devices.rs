@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use common::config::{LinkMode, Prediction, SenderConfig};
+use kernels::apart::{self, Patience};
 use net::failure::Failure;
 use picture::frame::{ColourSpace, FrameRate, FrameSize};
 use picture::params::StreamParams;
 use serde_json::json;
-use shell::apart::{self, Patience};
 use shell::doctor::{self, Check, Status};
 use shell::{devices, speed};
 use showing::Resolved as Receiving;

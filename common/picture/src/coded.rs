@@ -74,6 +74,11 @@ impl FrameHeader {
 /// A whole coded frame as an encoder makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodedFrame {
+    /// Distance to the frame that it is predicted from, frames; 0: none, it is coded alone.
+    ///
+    /// With a reference, the slices of vectors ([`crate::vectors::VectorLayout`]) come before the blocks. The header
+    /// counts blocks only.
+    pub reference: u8,
     /// Steps.
     pub header: FrameHeader,
     /// `ends[i]` is where block `i` ends in `data`; it starts where block `i - 1` ends. Empty: all zero.
@@ -83,9 +88,10 @@ pub struct CodedFrame {
 }
 
 impl CodedFrame {
-    /// Creates a frame from the bytes of its blocks, in coding order.
+    /// Creates a frame without a reference from the bytes of its blocks, in coding order.
     pub fn from_blocks(header: FrameHeader, blocks: &[Vec<u8>]) -> Self {
         let mut frame = Self {
+            reference: 0,
             header,
             ends: Vec::with_capacity(blocks.len()),
             data: Vec::with_capacity(blocks.iter().map(Vec::len).sum()),
@@ -97,7 +103,17 @@ impl CodedFrame {
         frame
     }
 
-    /// Returns the number of blocks, empty ones included.
+    /// Creates a frame predicted from the one `reference` frames before it, of slices of vectors and of the blocks that
+    /// prediction leaves.
+    pub fn predicted(reference: u8, slices: &[Vec<u8>], blocks: &Self) -> Self {
+        let mut frame = Self { reference, ..Self::from_blocks(blocks.header, slices) };
+        let vectors = frame.data.len() as u32;
+        frame.data.extend_from_slice(&blocks.data);
+        frame.ends.extend(blocks.ends.iter().map(|end| vectors + end));
+        frame
+    }
+
+    /// Returns the number of blocks, slices of vectors and empty ones included.
     pub fn block_count(&self) -> usize {
         self.ends.len()
     }
@@ -111,27 +127,6 @@ impl CodedFrame {
     /// Returns the bytes of block `index`; empty if all its coefficients are zero.
     pub fn block(&self, index: usize) -> &[u8] {
         &self.data[self.range(index)]
-    }
-}
-
-/// A frame of a stream with prediction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PredictedFrame {
-    /// Distance to the reference frame, frames; 0: none.
-    pub reference: u8,
-    /// With a reference, the slices of vectors ([`crate::vectors::VectorLayout`]) come before the blocks. The header
-    /// counts blocks only.
-    pub frame: CodedFrame,
-}
-
-impl PredictedFrame {
-    /// Creates a frame of slices of vectors and of the blocks that prediction leaves.
-    pub fn new(reference: u8, slices: &[Vec<u8>], blocks: &CodedFrame) -> Self {
-        let mut frame = CodedFrame::from_blocks(blocks.header, slices);
-        let vectors = frame.data.len() as u32;
-        frame.data.extend_from_slice(&blocks.data);
-        frame.ends.extend(blocks.ends.iter().map(|end| vectors + end));
-        Self { reference, frame }
     }
 }
 

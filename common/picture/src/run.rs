@@ -118,26 +118,25 @@ impl DirectorySize {
     }
 }
 
-/// Returns the bytes of a whole frame: header and one run of all its blocks with a map. This is what a byte budget limits.
+/// Returns the bytes of a whole frame: header and one run of all its blocks, as [`write_run`] writes it. This is what a
+/// byte budget limits.
 pub fn coded_size(frame: &CodedFrame) -> usize {
-    let blocks = frame.block_count();
-    let directory: usize = (0..blocks).map(|index| directory_bytes(frame.range(index).len())).sum();
-    FRAME_HEADER_BYTES + map_bytes(blocks) + directory + frame.data.len()
+    coded_size_as(frame, frame.reference > 0)
 }
 
-/// Returns the bytes of a whole frame as [`coded_size`], with a list where that is shorter. This is what the budget of a stream with
-/// prediction limits.
-pub fn shortest_size(frame: &CodedFrame) -> usize {
+/// Returns the bytes of a whole frame as [`coded_size`], with a map, or with what is shorter if it may be a list.
+pub fn coded_size_as(frame: &CodedFrame, may_be_list: bool) -> usize {
     let directory = DirectorySize::of((0..frame.block_count()).map(|index| frame.range(index).len()));
-    FRAME_HEADER_BYTES + directory.shortest().1 + frame.data.len()
+    FRAME_HEADER_BYTES + directory.size(may_be_list).1 + frame.data.len()
 }
 
-/// Appends the blocks `range` of `frame` as a run, whose form it returns: a map, or what is shorter if it may be a list.
+/// Appends the blocks `range` of `frame` as a run, whose form it returns: a map, or with a reference, of which few blocks
+/// have bytes, what is shorter of a map and a list.
 ///
 /// A block longer than [`BLOCK_BYTES_MAX`], which no encoder makes, is written as all zero.
-pub fn write_run(frame: &CodedFrame, range: Range<usize>, may_be_list: bool, out: &mut Vec<u8>) -> Form {
+pub fn write_run(frame: &CodedFrame, range: Range<usize>, out: &mut Vec<u8>) -> Form {
     let length = |index: usize| Some(frame.range(index).len()).filter(|&len| len <= BLOCK_BYTES_MAX).unwrap_or(0);
-    let form = DirectorySize::of(range.clone().map(length)).size(may_be_list).0;
+    let form = DirectorySize::of(range.clone().map(length)).size(frame.reference > 0).0;
     write_directory(form, range.clone().map(length), out);
     for index in range {
         if length(index) > 0 {

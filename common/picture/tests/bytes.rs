@@ -6,7 +6,7 @@ use picture::container::{self, ContainerReader, ContainerWriter, Entry, FileErro
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, Range, Raster};
 use picture::params::{Boundary, CodecParams, Levels, Padding, ParamsError, StreamParams, Wavelet, Weights};
 use picture::pyramid::BlockLayout;
-use picture::run::{Form, Run, RunError, directory_bytes, map_bytes, shortest_size, write_run};
+use picture::run::{Form, Run, RunError, coded_size, directory_bytes, map_bytes, write_run};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -23,8 +23,12 @@ fn params() -> StreamParams {
 }
 
 fn frame(lens: &[usize]) -> CodedFrame {
-    let mut frame =
-        CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, ends: vec![], data: vec![] };
+    let mut frame = CodedFrame {
+        reference: 0,
+        header: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 },
+        ends: vec![],
+        data: vec![],
+    };
     for (index, &len) in lens.iter().enumerate() {
         frame.data.extend(std::iter::repeat_n((index % 255) as u8 + 1, len));
         frame.ends.push(frame.data.len() as u32);
@@ -41,7 +45,7 @@ fn golden_stream_parameters() {
 #[test]
 fn golden_run() {
     let mut bytes = Vec::new();
-    write_run(&frame(&[0, 2, 0, 0, 0, 0, 0, 0, 1, 128]), 1..10, false, &mut bytes);
+    write_run(&frame(&[0, 2, 0, 0, 0, 0, 0, 0, 1, 128]), 1..10, &mut bytes);
     assert_eq!(hex(&bytes[..8]), "8101020180800202");
     assert_eq!(bytes.len(), 2 + 4 + 131);
 }
@@ -51,7 +55,7 @@ fn golden_list() {
     let mut lens = [0; 200];
     (lens[2], lens[150]) = (1, 130);
     let mut bytes = Vec::new();
-    assert_eq!(write_run(&frame(&lens), 0..200, true, &mut bytes), Form::List);
+    assert_eq!(write_run(&CodedFrame { reference: 1, ..frame(&lens) }, 0..200, &mut bytes), Form::List);
     assert_eq!(hex(&bytes[..8]), "0202018093808203");
     assert_eq!(bytes.len(), 1 + 2 + 4 + 131);
     assert_eq!(Run::parse(Form::List, &bytes, 200).unwrap().map(<[u8]>::len).collect::<Vec<_>>(), lens);
@@ -173,10 +177,10 @@ proptest! {
     ) {
         let zeros = std::iter::repeat_n(0, spread);
         let lens: Vec<_> = lens.into_iter().flat_map(|len| zeros.clone().chain([len.min(32_767)])).collect();
-        let frame = frame(&lens);
+        let frame = CodedFrame { reference: 1, ..frame(&lens) };
         let mut bytes = Vec::new();
-        let form = write_run(&frame, 0..lens.len(), true, &mut bytes);
-        prop_assert_eq!(bytes.len() + 4, shortest_size(&frame));
+        let form = write_run(&frame, 0..lens.len(), &mut bytes);
+        prop_assert_eq!(bytes.len() + 4, coded_size(&frame));
         let with_map = map_bytes(lens.len()) + lens.iter().map(|&len| directory_bytes(len) + len).sum::<usize>();
         prop_assert!(bytes.len() == with_map || form == Form::List && bytes.len() < with_map);
         let blocks: Vec<_> = Run::parse(form, &bytes, lens.len()).unwrap().collect();

@@ -238,7 +238,7 @@ fn buffers(bytes: usize) -> Check {
 /// Checks the back end by opening an encoder of a small picture.
 fn backend(config: &SharedConfig) -> Check {
     let opened = smallest_stream().ok_or("no stream".to_owned()).and_then(|params| {
-        kernels::open_encoder(&params, config.backend, config.device.as_deref()).map_err(|error| error.to_string())
+        kernels::Encoder::open(&params, (config.backend, config.device.as_deref())).map_err(|error| error.to_string())
     });
     match opened {
         Ok(encoder) => {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use net::failure::Failure;
 
-use crate::{apart, log};
+use crate::log;
 
 /// Returns the failure of a coder: exit code 3 if the device is at fault, 2 if what was asked of it is.
 pub fn codec_failure(error: &impl kernels::CodecError) -> Failure {
@@ -25,7 +25,7 @@ pub fn report(program: &str, result: Result<(), Failure>) -> ExitCode {
             failure.code()
         }
     };
-    if apart::has_left() {
+    if kernels::apart::has_left() {
         now(i32::from(code));
     }
     ExitCode::from(code)

@@ -7,8 +7,8 @@ use common::config::SharedConfig;
 use kernels::{BUILD_MAX, BackendChoice, WITHOUT_OPENCL};
 use net::failure::Failure;
 
-use crate::apart::Patience;
 use crate::log;
+use kernels::apart::Patience;
 
 const _: () = assert!(BUILD_MAX.as_secs() < Patience::OPEN.longest().as_secs(), "a compiler that hangs is told first");
 

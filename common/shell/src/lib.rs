@@ -4,7 +4,6 @@
 
 #![deny(unsafe_code)]
 
-pub mod apart;
 pub mod cli;
 pub mod commands;
 pub mod control;

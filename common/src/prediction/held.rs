@@ -1,6 +1,7 @@
 //! The states that the receiver has.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use picture::gaps::Gaps;
 
@@ -21,7 +22,8 @@ pub struct Held<S> {
 }
 
 impl<S> Held<S> {
-    /// Creates an empty store, of a stream whose frames refer at most `window` frames back.
+    /// Creates an empty store, of a stream whose frames refer at most `window` frames back. With 0 it stays empty: no frame
+    /// refers to another, and nothing is reported.
     pub fn new(window: u8) -> Self {
         let capacity = usize::from(window) + 2;
         let (states, fates) = (VecDeque::with_capacity(capacity), VecDeque::with_capacity(capacity));
@@ -42,10 +44,10 @@ impl<S> Held<S> {
     }
 
     /// Keeps the state of a frame that was decoded without `gaps`, and its hash if it has one. Frames come in rising
-    /// order; others are left out.
-    pub fn on_used(&mut self, frame: FrameId, gaps: Gaps, state: S, hash: Option<u32>) {
+    /// order; others are left out. `state`: none if the stream keeps none.
+    pub fn on_used(&mut self, frame: FrameId, gaps: Gaps, state: impl Into<Option<S>>, hash: Option<u32>) {
         if self.decide(frame, Fate::Used(gaps)) {
-            self.states.push_back((frame, state));
+            self.states.extend(state.into().map(|state| (frame, state)));
             let oldest = FrameId(frame.0.wrapping_sub(self.window.into()));
             while self.states.get(1).is_some_and(|second| !second.0.is_newer_than(oldest)) {
                 self.states.pop_front();
@@ -65,7 +67,7 @@ impl<S> Held<S> {
     }
 
     fn decide(&mut self, frame: FrameId, fate: Fate) -> bool {
-        if self.fates.back().is_some_and(|last| !frame.is_newer_than(last.0)) {
+        if self.window == 0 || self.fates.back().is_some_and(|last| !frame.is_newer_than(last.0)) {
             return false;
         }
         if self.fates.len() == usize::from(self.window) {
@@ -73,6 +75,17 @@ impl<S> Held<S> {
         }
         self.fates.push_back((frame, fate));
         true
+    }
+
+    /// Returns true if a frame is not worth decoding, behind which `waiting` newer ones wait, of a decoder that takes
+    /// `took` for each and of a stream with one each `interval`.
+    pub fn leaves_out(&self, waiting: usize, took: Duration, interval: Duration) -> bool {
+        match self.window {
+            // The newest is shown, and sooner without the others.
+            0 => waiting >= 2 || waiting > 0 && 2 * took > interval,
+            // The next ones are decoded from it: only a decoder that never catches up leaves some out.
+            _ => waiting > 0 && took > interval,
+        }
     }
 
     /// Returns the fates of the last frames; none before the first one.
@@ -120,6 +133,24 @@ mod tests {
         let mut wrapping = Held::new(4);
         used(&mut wrapping, &[u32::MAX - 1, u32::MAX, 1]);
         assert_eq!([1, 2, 3].map(|age| reference(&wrapping, 2, age)), [Some(1), Some(u32::MAX), Some(u32::MAX)]);
+    }
+
+    #[test]
+    fn a_stream_without_states_keeps_and_reports_nothing() {
+        let mut held = Held::new(0);
+        used(&mut held, &[5, 6, 9]);
+        held.on_lacking(FrameId(10));
+        assert_eq!((held.reference(FrameId(11), 1), held.newest(), held.report()), (None, None, None));
+        assert!(held.fates.is_empty() && held.states.is_empty());
+        // Of 33 ms.
+        let leaves_out = |held: &Held<u32>, ms| {
+            let [took, interval] = [ms, 33].map(Duration::from_millis);
+            [0, 1, 2, 9].map(|waiting| held.leaves_out(waiting, took, interval))
+        };
+        assert_eq!(leaves_out(&held, 16), [false, false, true, true]);
+        assert_eq!(leaves_out(&held, 17), [false, true, true, true]);
+        assert_eq!(leaves_out(&Held::new(4), 33), [false; 4]);
+        assert_eq!(leaves_out(&Held::new(4), 34), [false, true, true, true]);
     }
 
     #[test]

@@ -17,9 +17,11 @@
 //! Nothing here knows a picture: states and frames are of any type, and decoding is the caller's.
 
 mod held;
+mod receivers;
 mod references;
 
 pub use held::Held;
+pub use receivers::{ReceiverId, Receivers};
 pub use references::{PredictionCounters, REPLAYS_MAX, References, SentFrame, StatesOutcome};
 
 use picture::frame::FrameRate;

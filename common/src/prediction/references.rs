@@ -1,9 +1,10 @@
 //! The sender's knowledge of the receiver's states, and the choice of the reference frame.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use picture::coded::PredictedFrame;
+use picture::coded::CodedFrame;
 use picture::gaps::Gaps;
 use picture::replay::Replay;
 
@@ -27,9 +28,9 @@ pub trait SentFrame {
     fn block_count(&self) -> usize;
 }
 
-impl SentFrame for PredictedFrame {
+impl SentFrame for Arc<CodedFrame> {
     fn block_count(&self) -> usize {
-        self.frame.block_count()
+        CodedFrame::block_count(self)
     }
 }
 
@@ -108,7 +109,8 @@ enum State<S> {
 }
 
 impl<F: SentFrame, S: Clone> References<F, S> {
-    /// Creates an empty store for a stream with a frame each `interval`, which refers at most `window` frames back.
+    /// Creates an empty store for a stream with a frame each `interval`, which refers at most `window` frames back. With 0
+    /// it only numbers frames.
     pub fn new(window: u8, interval: Duration) -> Self {
         Self {
             window,
@@ -233,29 +235,62 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.expire();
         let next = self.next_frame();
         let mut chosen = None;
-        for candidate in self.candidates(now) {
-            if self.settle(candidate, decoder)? {
-                chosen = Some(candidate);
+        for id in self.wanted(now).into_iter().flatten() {
+            if let Some(state) = self.state_of(id, decoder)? {
+                chosen = Some((id, state));
                 break;
             }
         }
-        let known = |entry: &Entry<F, S>| entry.fate.is_some() && matches!(entry.state, State::Known(_));
-        chosen = chosen.or_else(|| self.entries.iter().rposition(known));
-        if !self.is_hash_right(decoder) {
-            self.counters.mismatches += 1;
-            self.forget();
+        chosen = chosen.or_else(|| {
+            let id = self.decided().next()?;
+            Some((id, self.known(id)?.clone()))
+        });
+        if !self.is_as_told(decoder) {
             return Ok(None);
         }
-        Ok(chosen.and_then(|at| self.entries.get(at)).and_then(|entry| match &entry.state {
-            State::Known(state) => Some((u8::try_from(next.ahead_of(entry.id)).ok()?, state.clone())),
+        Ok(chosen.and_then(|(id, state)| Some((u8::try_from(next.ahead_of(id)).ok()?, state))))
+    }
+
+    /// Returns the frames that the next one would refer to, the best first.
+    pub(super) fn wanted(&self, now: Timestamp) -> [Option<FrameId>; 2] {
+        self.candidates(now).map(|at| at.map(|at| self.entries[at].id))
+    }
+
+    /// Returns the receiver's state of a frame, for which frames may be decoded again; none if it cannot be known, or only
+    /// with too many of them.
+    pub(super) fn state_of<R: Replay<F, S>>(&mut self, id: FrameId, decoder: &mut R) -> Result<Option<S>, R::Error> {
+        let Some(at) = self.index(id) else { return Ok(None) };
+        Ok(if self.settle(at, decoder)? { self.known(id).cloned() } else { None })
+    }
+
+    /// Returns the frames whose fate and state are known, the newest first.
+    pub(super) fn decided(&self) -> impl Iterator<Item = FrameId> + '_ {
+        let known = |entry: &&Entry<F, S>| entry.fate.is_some() && matches!(entry.state, State::Known(_));
+        self.entries.iter().rev().filter(known).map(|entry| entry.id)
+    }
+
+    /// Returns the state of a frame that is known without decoding any again.
+    pub(super) fn known(&self, id: FrameId) -> Option<&S> {
+        match &self.entries[self.index(id)?].state {
+            State::Known(state) => Some(state),
             State::Awaited | State::Stale | State::Unknown => None,
-        }))
+        }
+    }
+
+    /// Compares the last hash that was reported, once its state is known for certain. After a wrong one nothing is known.
+    pub(super) fn is_as_told<R: Replay<F, S>>(&mut self, decoder: &R) -> bool {
+        let is_right = self.is_hash_right(decoder);
+        if !is_right {
+            self.counters.mismatches += 1;
+            self.forget();
+        }
+        is_right
     }
 
     /// Decodes one of the frames again that [`Self::next`] would decode at `now`: for the time in which there is nothing
     /// else to do. Returns false if there is none.
     pub fn prepare<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<bool, R::Error> {
-        let stale = self.candidates(now).next().and_then(|at| self.stale(at));
+        let stale = self.candidates(now).into_iter().flatten().next().and_then(|at| self.stale(at));
         match stale.as_ref().and_then(|stale| stale.last()) {
             Some(&oldest) => self.decode_again(oldest, decoder).map(|()| true),
             None => Ok(false),
@@ -263,7 +298,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     }
 
     /// Forgets what is too old for the next frame to refer to.
-    fn expire(&mut self) {
+    pub(super) fn expire(&mut self) {
         let next = self.next_frame();
         while self.entries.front().is_some_and(|oldest| next.ahead_of(oldest.id) > self.window.into()) {
             if self.entries[0].fate.is_none() {
@@ -277,8 +312,11 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     /// Takes the last frame back, which has not left and will not: the next one must not refer to it, and has its number. Does
     /// nothing if another frame is the last one, or none.
     pub fn withdraw(&mut self, id: FrameId) {
-        if let Some(entry) = self.entries.pop_back_if(|entry| entry.id == id) {
+        let entry = self.entries.pop_back_if(|entry| entry.id == id);
+        if entry.is_some() || self.window == 0 && self.last == Some(id) {
             self.last = id.0.checked_sub(1).map(FrameId);
+        }
+        if let Some(entry) = entry {
             self.counters.frames -= 1;
             self.counters.predicted -= u64::from(entry.age > 0);
         }
@@ -289,9 +327,12 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     pub fn on_coded(&mut self, age: u8, frame: F, state: Option<S>, now: Timestamp) {
         self.expire();
         let id = self.next_frame();
+        self.last = Some(id);
+        if self.window == 0 {
+            return;
+        }
         let state = state.map_or(State::Awaited, State::Known);
         self.entries.push_back(Entry { id, age, frame, coded: now, fate: None, state });
-        self.last = Some(id);
         self.counters.frames += 1;
         self.counters.predicted += u64::from(age > 0);
     }
@@ -307,12 +348,12 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     }
 
     /// Returns the places of the entries that the next frame would refer to, the best first.
-    fn candidates(&self, now: Timestamp) -> impl Iterator<Item = usize> + use<F, S> {
+    fn candidates(&self, now: Timestamp) -> [Option<usize>; 2] {
         let newest = self.entries.len().checked_sub(1);
         let reported = self.entries.iter().rposition(|entry| entry.fate.is_some());
         let is_broken = (self.broken & ((1 << FATES) - 1)).count_ones() > BROKEN_MAX;
         let first = if is_broken || self.is_overdue(now) { reported } else { newest };
-        [first, reported].into_iter().flatten()
+        [first, reported]
     }
 
     fn index(&self, id: FrameId) -> Option<usize> {

@@ -31,7 +31,7 @@ fn layout() -> BlockLayout {
 fn frame() -> CodedFrame {
     let mut random = Random::new(3);
     let header = FrameHeader { step: StepIndex::MIN, fine_blocks: 2 };
-    let mut frame = CodedFrame { header, ends: vec![], data: vec![] };
+    let mut frame = CodedFrame { reference: 0, header, ends: vec![], data: vec![] };
     for _ in layout().blocks() {
         frame.data.extend((0..random.below(200)).map(|_| random.bits() as u8));
         frame.ends.push(frame.data.len() as u32);

@@ -5,10 +5,10 @@ mod events;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use picture::coded::{CodedFrame, FrameHeader, PredictedFrame};
+use picture::coded::{CodedFrame, FrameHeader};
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
-use picture::run::{FRAME_HEADER_BYTES, coded_size, map_bytes, shortest_size};
+use picture::run::{FRAME_HEADER_BYTES, coded_size, map_bytes};
 use picture::vectors::VectorLayout;
 
 pub use self::events::{FeedbackOutcome, FrameTimes, SenderCounters, SenderEvent};
@@ -22,7 +22,7 @@ use super::sent::{Arrival, SentLog, round_trip};
 use super::watch::Watch;
 use super::{ProtocolViolation, check_hello, hello};
 use crate::act_limit::ActLimit;
-use crate::packetise::{Packet, packetise, packetise_predicted};
+use crate::packetise::{Packet, packetise};
 use crate::protection::{PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
@@ -404,7 +404,7 @@ impl SenderSession {
         self.phase == SenderPhase::Streaming && self.finishing == Finishing::No
     }
 
-    /// Returns the bytes that the next frame may have, as [`shortest_size`](picture::run::coded_size) counts them.
+    /// Returns the bytes that the next frame may have, as [`coded_size`] counts them.
     pub fn budget_bytes(&self) -> usize {
         self.budget.coded()
     }
@@ -415,28 +415,25 @@ impl SenderSession {
         self.budget.set_max_datagram(bytes);
     }
 
-    /// Takes a frame without a reference. What has not left of an older one is dropped.
-    pub fn on_frame(&mut self, frame: CodedFrame, times: FrameTimes, now: Timestamp) {
-        self.on_predicted_frame(self.next_frame, PredictedFrame { reference: 0, frame }, times, now);
+    /// Returns the number of the next frame, unless the caller leaves some out.
+    pub fn next_frame(&self) -> FrameId {
+        self.next_frame
     }
 
-    /// Takes a frame as [`Self::on_frame`] does, with its number, from 0 on, that the caller has given it for
-    /// prediction. Numbers may be left out; a frame whose number does not rise is dropped.
-    pub fn on_predicted_frame(&mut self, id: FrameId, frame: PredictedFrame, times: FrameTimes, now: Timestamp) {
+    /// Takes a frame with its number, from 0 on. What has not left of an older one is dropped. Numbers may be left out; a
+    /// frame whose number does not rise is dropped.
+    pub fn on_frame(&mut self, id: FrameId, frame: &CodedFrame, times: FrameTimes, now: Timestamp) {
         if !self.is_streaming() || self.next_frame.is_newer_than(id) {
             self.counters.frames_unwanted += 1;
             return;
         }
         self.next_frame = id.next();
-        let PredictedFrame { reference, frame } = frame;
+        let reference = frame.reference;
         let slices = if reference > 0 { self.slices } else { 0 };
         let coarse_blocks = slices + self.coarse_blocks;
         let max_datagram = self.max_datagram.saturating_sub(PARITY_EXTRA_BYTES);
-        let (mut packets, coded_bytes) = if reference > 0 {
-            (packetise_predicted(&frame, coarse_blocks, max_datagram), shortest_size(&frame))
-        } else {
-            (packetise(&frame, coarse_blocks, max_datagram), coded_size(&frame))
-        };
+        let coded_bytes = coded_size(frame);
+        let mut packets = packetise(frame, coarse_blocks, max_datagram);
         let packet_count = packets.len();
         packets.truncate(self.wanted(&packets, coarse_blocks));
         let is_cut = packets.len() < packet_count;

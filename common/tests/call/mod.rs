@@ -45,7 +45,7 @@ fn params(frames_a_second: u32) -> StreamParams {
 fn frame(layout: &BlockLayout, bytes: usize) -> CodedFrame {
     let (blocks, coarse) = (layout.blocks().len(), layout.coarse_blocks());
     let header = FrameHeader { step: StepIndex::new(20).unwrap(), fine_blocks: 0 };
-    let mut frame = CodedFrame { header, ends: vec![0; blocks], data: vec![] };
+    let mut frame = CodedFrame { reference: 0, header, ends: vec![0; blocks], data: vec![] };
     let mut left = bytes.saturating_sub(coded_size(&frame));
     let coarse_bytes = (left / 10 / coarse).min(150);
     let fine_bytes = (left * 9 / 10 / (blocks - coarse)).max(60);
@@ -171,7 +171,7 @@ impl Call {
                 self.run_until(up);
                 let times = FrameTimes { capture: self.now, coded: self.now };
                 let frame = frame(&self.layout, (self.sender.budget_bytes() as f64 * self.detail) as usize);
-                self.sender.on_frame(frame, times, self.now);
+                self.sender.on_frame(self.sender.next_frame(), &frame, times, self.now);
             }
             self.run_until(next);
             let seen = Seen {

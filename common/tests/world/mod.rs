@@ -46,7 +46,7 @@ pub(crate) fn frame(seed: u64, bytes: usize) -> CodedFrame {
     let blocks = BlockLayout::new(&params()).blocks().len();
     let mut random = Random::new(seed);
     let header = FrameHeader { step: StepIndex::new(20).unwrap(), fine_blocks: random.below(blocks as u64) as u32 };
-    let mut frame = CodedFrame { header, ends: vec![0; blocks], data: vec![] };
+    let mut frame = CodedFrame { reference: 0, header, ends: vec![0; blocks], data: vec![] };
     let left = (bytes - coded_size(&frame) - 2 * blocks) as u64;
     let weights: Vec<_> = (0..blocks).map(|_| random.below(8).pow(3)).collect();
     let total: u64 = weights.iter().sum();
@@ -262,7 +262,7 @@ impl World {
             if self.sender.is_streaming() {
                 self.checker.sent.insert(id, (frame.clone(), times));
             }
-            self.sender.on_frame(frame, times, self.sender_now());
+            self.sender.on_frame(self.sender.next_frame(), &frame, times, self.sender_now());
             assert!(self.sender.stats().frames_unwanted == stats.frames_unwanted || !self.sender.is_streaming());
             self.drain()?;
             self.run_until(next)?;

@@ -5,8 +5,7 @@
 
 use picture::container::ContainerReader;
 use picture::params::Profile;
-use kernels::motion::open_predicted_decoder;
-use kernels::{BackendChoice, Picture};
+use kernels::{BackendChoice, ClipDecoder, Picture};
 use libfuzzer_sys::fuzz_target;
 
 mod files;
@@ -19,7 +18,7 @@ fuzz_target!(|file: &[u8]| {
         return;
     }
     let open =
-        |choice| open_predicted_decoder(&params, choice, None).map(|decoder| (decoder, Picture::decoded_from(&params)));
+        |choice| ClipDecoder::open(&params, choice).map(|decoder| (decoder, Picture::decoded_from(&params)));
     let (mut reference, mut cpu) = match (open(BackendChoice::Reference), open(BackendChoice::Cpu)) {
         (Ok(reference), Ok(cpu)) => (reference, cpu),
         (reference, cpu) => return assert_eq!(reference.err(), cpu.err()),

@@ -12,10 +12,9 @@
 //! `dog_1080p30` and of `pan_noise_1080p30`.
 
 use anyhow::{Context, bail};
-use kernels::motion::{Effort, Groups, PredictionSettings, open_predicted_encoder};
 use kernels::parts::tables::residual::{FREQUENCIES, ROWS, can_occur};
 use kernels::parts::tables::{PROBABILITY_BITS, SYMBOLS};
-use kernels::{BackendChoice, PictureRef, Target};
+use kernels::{BackendChoice, ClipEncoder, Effort, Groups, PictureRef, Target};
 use picture::coded::{BlockState, CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
@@ -85,15 +84,14 @@ fn count(path: &str, step: StepIndex) -> anyhow::Result<Counts> {
     let (size, pictures) = clip::read(path, FRAMES)?;
     let codec = CodecParams { profile: Profile::Predicted(1), ..CodecParams::default() };
     let params = StreamParams { codec, ..StreamParams::new(size, Chroma::C420) };
-    let settings = PredictionSettings { reference_age: 1, effort: Effort::Medium };
-    let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None)?;
+    let mut encoder = ClipEncoder::open(&params, 1, Effort::Medium, BackendChoice::Cpu)?;
     let groups = Groups::new(&StreamParams { codec: CodecParams::default(), ..params });
     let mut counts = none();
     for picture in pictures {
         let frame = encoder.encode(PictureRef::new(PixelFormat::I420, size, &picture)?, Target::Step(step))?;
         if frame.reference > 0 {
             let slices = VectorLayout::new(size).slices();
-            let (blocks, _) = groups.split(&ReceivedFrame::from(&frame.frame), slices);
+            let (blocks, _) = groups.split(&ReceivedFrame::from(&frame), slices);
             groups.for_each_symbol(&alone(&blocks), |row, symbol| counts[row][symbol] += 1.0);
         }
     }

@@ -9,7 +9,6 @@ use kernels::parts::reference::Sample;
 use kernels::parts::reference::colour;
 use kernels::{
     BackendChoice, BackendInfo, CodecError, DecodeError, Decoder, EncodeError, Encoder, Picture, PictureRef, Target,
-    open_decoder, open_encoder,
 };
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::Chroma;
@@ -70,18 +69,18 @@ pub struct Reached {
 
 /// Codes the pictures of a stream to a quality.
 pub struct QualityEncoder {
-    encoder: Box<dyn Encoder>,
-    decoder: Box<dyn Decoder>,
+    encoder: Encoder,
+    decoder: Decoder,
     decoded: Picture,
     guess: StepIndex,
 }
 
 impl QualityEncoder {
-    /// Opens an encoder and a decoder of the back end that [`open_encoder`] takes for these arguments.
+    /// Opens an encoder and a decoder of the back end that [`Encoder::open`] takes for these arguments.
     pub fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<Self, OpenError> {
         Ok(Self {
-            encoder: open_encoder(params, choice, device)?,
-            decoder: open_decoder(params, choice, device)?,
+            encoder: Encoder::open(params, (choice, device))?,
+            decoder: Decoder::open(params, (choice, device))?,
             decoded: Picture::decoded_from(params),
             guess: FIRST_GUESS,
         })
@@ -125,8 +124,8 @@ impl QualityEncoder {
     }
 
     fn code(&mut self, picture: PictureRef<'_>, luma: &[u8], target: Target) -> Result<Reached, QualityError> {
-        let frame = self.encoder.encode(picture, target)?;
-        self.decoder.decode(&ReceivedFrame::from(&frame), &mut self.decoded)?;
+        let frame = self.encoder.encode(picture, target, None)?;
+        self.decoder.decode(&ReceivedFrame::from(&frame), None, &mut self.decoded)?;
         Ok(Reached { frame, psnr_db: psnr_db(luma, self.decoded.data()) })
     }
 }

@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use kernels::{
-    BACK_ENDS, BackendChoice, EncodeError, OpenError, Picture, PictureError, PictureRef, Target, open_decoder,
-    open_encoder, open_smaller_decoder,
+    BACK_ENDS, BackendChoice, Decoder, EncodeError, Encoder, OpenError, Picture, PictureError, PictureRef, Target,
 };
 use lab::pcwt::{CodeError, open_pcwt_decoder, open_pcwt_encoder};
 use picture::coded::{ReceivedFrame, StepIndex};
@@ -44,13 +43,13 @@ fn there_and_back(
         writer.bytes(&frame).unwrap();
         open_pcwt_decoder(params, choice, None).unwrap().decode(&frame, &mut out).unwrap();
     } else {
-        let frame = open_encoder(params, choice, None).unwrap().encode(picture, Target::Lossless);
+        let frame = Encoder::open(params, choice).unwrap().encode(picture, Target::Lossless, None);
         let frame = frame.map_err(|error| match error {
             EncodeError::Picture(error) => error,
             other => unreachable!("{other}"),
         })?;
         writer.frame(&frame).unwrap();
-        open_decoder(params, choice, None).unwrap().decode(&ReceivedFrame::from(&frame), &mut out).unwrap();
+        Decoder::open(params, choice).unwrap().decode(&ReceivedFrame::from(&frame), None, &mut out).unwrap();
     }
     Ok((writer.finish(1).unwrap(), out))
 }
@@ -95,11 +94,11 @@ fn smaller_pictures_keep_their_brightness() {
         let samples = picture.data().as_chunks::<2>().0;
         samples.iter().map(|&sample| f64::from(u16::from_le_bytes(sample))).sum::<f64>() / samples.len() as f64
     };
-    let frame = open_encoder(&params, BackendChoice::Cpu, None).unwrap().encode(picture.as_ref(), Target::Lossless);
+    let frame = Encoder::open(&params, BackendChoice::Cpu).unwrap().encode(picture.as_ref(), Target::Lossless, None);
     for choice in BACK_ENDS {
         let mut out = Picture::decoded_from(&StreamParams { size: params.size.halved_times(2), ..params });
-        let mut decoder = open_smaller_decoder(&params, 2, choice, None).unwrap();
-        decoder.decode(&ReceivedFrame::from(frame.as_ref().unwrap()), &mut out).unwrap();
+        let mut decoder = Decoder::open_smaller(&params, 2, choice).unwrap();
+        decoder.decode(&ReceivedFrame::from(frame.as_ref().unwrap()), None, &mut out).unwrap();
         assert!((mean(&out) - mean(&picture)).abs() < 8.0, "{} of {}", mean(&out), mean(&picture));
     }
 }
@@ -115,14 +114,17 @@ fn what_cannot_be_coded_is_refused() {
     let wrong_depth = |wanted, given| PictureError::Depth { wanted, given };
     for choice in BACK_ENDS {
         let refused = Some(OpenError::DepthNotLossy { depth: BitDepth::Ten });
-        assert_eq!(open_encoder(&lossy, choice, None).err(), refused);
-        assert_eq!(open_decoder(&lossy, choice, None).err(), refused);
-        let mut encoder = open_encoder(&plain, choice, None).unwrap();
+        assert_eq!(Encoder::open(&lossy, choice).err(), refused);
+        assert_eq!(Decoder::open(&lossy, choice).err(), refused);
+        let mut encoder = Encoder::open(&plain, choice).unwrap();
         let step = Target::Step(StepIndex::ONE);
-        assert_eq!(encoder.encode(picture.as_ref(), step), Err(wrong_depth(BitDepth::Eight, BitDepth::Ten).into()));
-        let frame = encoder.encode(shallow.as_ref(), step).unwrap();
+        assert_eq!(
+            encoder.encode(picture.as_ref(), step, None),
+            Err(wrong_depth(BitDepth::Eight, BitDepth::Ten).into())
+        );
+        let frame = encoder.encode(shallow.as_ref(), step, None).unwrap();
         let into_deep =
-            open_decoder(&plain, choice, None).unwrap().decode(&(&frame).into(), &mut Picture::decoded_from(&deep));
+            Decoder::open(&plain, choice).unwrap().decode(&(&frame).into(), None, &mut Picture::decoded_from(&deep));
         assert_eq!(into_deep, Err(wrong_depth(BitDepth::Eight, BitDepth::Ten).into()));
         for profile in PROFILES {
             let params = stream((8, 8), Chroma::Grey, profile);

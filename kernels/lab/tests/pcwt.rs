@@ -154,9 +154,9 @@ fn what_cannot_be_is_refused() {
         let wrong = open_pcwt_encoder(&stream((8, 8), Chroma::Grey, lossy), choice, None);
         assert!(matches!(wrong.err(), Some(lab::OpenError::Codec(OpenError::WrongProfile { .. }))));
         let mut quad =
-            kernels::open_encoder(&StreamParams { codec: CodecParams::default(), ..params }, choice, None).unwrap();
-        assert!(quad.encode(picture.as_ref(), Target::Bytes(500)).is_ok());
-        assert!(matches!(kernels::open_encoder(&params, choice, None).err(), Some(OpenError::WrongProfile { .. })));
+            kernels::Encoder::open(&StreamParams { codec: CodecParams::default(), ..params }, choice).unwrap();
+        assert!(quad.encode(picture.as_ref(), Target::Bytes(500), None).is_ok());
+        assert!(matches!(kernels::Encoder::open(&params, choice).err(), Some(OpenError::WrongProfile { .. })));
     }
 }
 

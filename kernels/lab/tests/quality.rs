@@ -4,7 +4,7 @@
 #[path = "../../tests/pictures/mod.rs"]
 mod pictures;
 
-use kernels::{BackendChoice, Picture, open_decoder};
+use kernels::{BackendChoice, Decoder, Picture};
 use lab::quality::{QualityEncoder, QualityError, TOLERANCE_DB};
 use picture::coded::ReceivedFrame;
 use picture::frame::{Chroma, PixelFormat};
@@ -20,12 +20,12 @@ fn the_target_is_reached_within_the_tolerance_whatever_came_before() {
     let params = params(SIZE, Chroma::C420, CodecParams::default());
     let source = picture(PixelFormat::I420, params.size, 1);
     let mut encoder = QualityEncoder::open(&params, BackendChoice::Cpu, None).unwrap();
-    let mut decoder = open_decoder(&params, BackendChoice::Reference, None).unwrap();
+    let mut decoder = Decoder::open(&params, BackendChoice::Reference).unwrap();
     let mut last_bytes = usize::MAX;
     for target in [48.0, 41.3, 36.0, 30.0] {
         let reached = encoder.encode(source.as_ref(), target).unwrap();
         let mut out = Picture::for_stream(params.chroma, params.size);
-        decoder.decode(&ReceivedFrame::from(&reached.frame), &mut out).unwrap();
+        decoder.decode(&ReceivedFrame::from(&reached.frame), None, &mut out).unwrap();
         let found = psnr_luma(&source, &out);
         assert!((found - reached.psnr_db).abs() < 1e-9, "{found} is said to be {}", reached.psnr_db);
         // Where the quality is low, few blocks are left, and one makes more difference.

@@ -179,7 +179,7 @@ impl Field {
 }
 
 /// The median of three vectors, and how many of them differ: 0 none, 2 all.
-pub(super) fn median(left: [i32; 2], up: [i32; 2], other: [i32; 2]) -> ([i32; 2], usize) {
+pub(crate) fn median(left: [i32; 2], up: [i32; 2], other: [i32; 2]) -> ([i32; 2], usize) {
     let equal = [left == up, up == other, left == other].into_iter().filter(|&equal| equal).count();
     let middle = |[a, b, c]: [i32; 3]| a.max(b).min(a.min(b).max(c));
     let vector = [0, 1].map(|axis| middle([left[axis], up[axis], other[axis]]));

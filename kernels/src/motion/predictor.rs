@@ -10,18 +10,15 @@ use picture::pyramid::Rect;
 #[cfg(test)]
 use super::field::Motion;
 use super::field::{Field, UNIT};
-use crate::cpu::motion::planes::Luma;
 use crate::{
-    BackendInfo, DecodeError, DecodeTimes, Decoder, EncodeError, EncodeTimes, Encoder, Picture, PictureRef, Target,
+    BackendInfo, DecodeError, DecodeTimes, EncodeError, EncodeTimes, FrameDecoder, FrameEncoder, Picture, PictureRef,
+    Target,
 };
 
 /// Predicts from one reference at a time.
 pub(crate) trait Predictor: Send + Sync {
     /// Predicts from `reference` from now on: planar, of the stream's size.
     fn refer(&mut self, reference: &Picture);
-
-    /// The luma of the reference, for the search.
-    fn luma(&self) -> &Luma;
 
     /// Writes the prediction of `motion` for a rectangle of at most [`WINDOW`](super::field::WINDOW) samples a side; rows
     /// [`WINDOW`](super::field::WINDOW) apart.
@@ -33,8 +30,8 @@ pub(crate) trait Predictor: Send + Sync {
 }
 
 /// Codes what a prediction leaves of a picture.
-pub(crate) trait ResidualEncoder: Encoder {
-    /// Encodes as [`Encoder::encode`] does; `prediction` is planar and of the stream's size.
+pub(crate) trait ResidualEncoder: FrameEncoder {
+    /// Encodes as [`FrameEncoder::encode`] does; `prediction` is planar and of the stream's size.
     fn encode_residual(
         &mut self,
         picture: PictureRef<'_>,
@@ -44,14 +41,14 @@ pub(crate) trait ResidualEncoder: Encoder {
 }
 
 /// Codes pictures alone where that costs less than a prediction.
-pub(crate) trait AloneEncoder: Encoder {
+pub(crate) trait AloneEncoder: FrameEncoder {
     /// Returns true if the picture, coded alone at `step`, takes at most `bytes`, as
     /// [`coded_size`](picture::run::coded_size) counts.
     fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError>;
 }
 
 /// Adds to a prediction what was coded besides.
-pub(crate) trait ResidualDecoder: Decoder {
+pub(crate) trait ResidualDecoder: FrameDecoder {
     /// Makes the picture out of its prediction. A block that is missing or damaged adds nothing.
     fn add_residual(&mut self, frame: &ReceivedFrame, picture: &mut Picture) -> Result<(), DecodeError>;
 }
@@ -64,10 +61,10 @@ pub(crate) trait DeviceEncoder {
     /// Starts to predict it with these vectors from a state, which has this number, and to transform what that leaves.
     fn predict(&mut self, field: &Field, from: (u64, &Picture)) -> Result<(), EncodeError>;
 
-    /// Codes what is left, as [`Encoder::encode`] does; again for each target.
+    /// Codes what is left, as [`FrameEncoder::encode`] does; again for each target.
     fn code(&mut self, target: Target) -> Result<CodedFrame, EncodeError>;
 
-    /// Returns the sums that [`distances`](super::activity::distances) has of the picture and its prediction.
+    /// Returns the sums that [`distances`](crate::coder::proven::distances) has of the picture and its prediction.
     fn distances(&self) -> [u64; 2];
 
     /// Computes what the frame coded last decodes to: the state of this number, and its picture.

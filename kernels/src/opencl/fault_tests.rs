@@ -4,16 +4,16 @@
 use std::fmt::Debug;
 
 use device::fault::{Fault, inject};
-use picture::coded::{PredictedFrame, ReceivedFrame, StepIndex};
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
-use crate::motion::any_field;
-use crate::motion::{Effort, PredictError, PredictionSettings, State, open_predicted_encoder, open_state_decoder};
+use crate::coder::any_field;
+use crate::coder::{Effort, State};
 use crate::{
-    Backend, BackendChoice, CodecError, Decoder, DeviceError, Encoder, OpenError, Picture, Target, open_decoder,
-    open_encoder,
+    Backend, BackendChoice, ClipEncoder, CodecError, Decoder, DeviceError, EncodeError, Encoder, FrameDecoder,
+    FrameEncoder, OpenError, Picture, Target,
 };
 
 fn params() -> StreamParams {
@@ -68,11 +68,11 @@ fn streams() -> [(StreamParams, Target); 2] {
 }
 
 /// Returns the encoder, which does not go on with the processor.
-fn encoder(params: &StreamParams) -> Box<dyn Encoder> {
+fn encoder(params: &StreamParams) -> Box<dyn FrameEncoder> {
     crate::opencl::open_encoder(params, None, String::new()).unwrap()
 }
 
-fn decoder(params: &StreamParams) -> Box<dyn Decoder> {
+fn decoder(params: &StreamParams) -> Box<dyn FrameDecoder> {
     crate::opencl::open_decoder(params, BlockLayout::new(params), None, String::new()).unwrap()
 }
 
@@ -96,12 +96,11 @@ fn a_decoder_survives_every_failure() {
 }
 
 /// Returns a stream with prediction, two states and the blocks and vectors of a frame between them.
-fn predicted_stream() -> (StreamParams, [Picture; 2], PredictedFrame) {
+fn predicted_stream() -> (StreamParams, [Picture; 2], CodedFrame) {
     let codec = CodecParams { profile: Profile::Predicted(2), ..CodecParams::default() };
     let params = StreamParams { codec, ..params() };
     let first = picture(&params);
-    let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
-    let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
+    let mut encoder = ClipEncoder::open(&params, 1, Effort::Low, BackendChoice::Cpu).unwrap();
     let mut code = |picture: &Picture| {
         let frame = encoder.encode(picture.as_ref(), Target::Step(StepIndex::new(40).unwrap())).unwrap();
         (frame, encoder.state().unwrap().clone())
@@ -139,7 +138,7 @@ fn an_encoder_of_predicted_frames_survives_every_failure() {
         encoder.predict(&field, (1, &from))?;
         let coded = encoder.code(Target::Step(StepIndex::new(40).unwrap()))?;
         encoder.state(2, &mut out)?;
-        Ok::<_, PredictError>((coded, encoder.distances(), out.data().to_vec()))
+        Ok::<_, EncodeError>((coded, encoder.distances(), out.data().to_vec()))
     });
 }
 
@@ -147,10 +146,9 @@ fn an_encoder_of_predicted_frames_survives_every_failure() {
 #[test]
 fn frames_are_predicted_on_the_processor_when_the_device_is_lost() {
     let (params, _, _) = predicted_stream();
-    let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
     let pictures = [0, 40, 80, 120].map(|by| moved(&picture(&params), by));
     let encode = |choice, lost_at: Option<usize>| {
-        let mut encoder = open_predicted_encoder(&params, settings, choice, None).unwrap();
+        let mut encoder = ClipEncoder::open(&params, 1, Effort::Low, choice).unwrap();
         let mut code = |number: usize| {
             if let Some(call) = lost_at.filter(|_| number == 2) {
                 inject(Fault::From(call));
@@ -175,19 +173,19 @@ fn frames_are_predicted_on_the_processor_when_the_device_is_lost() {
 #[test]
 fn predicted_frames_go_on_with_the_processor_when_the_device_is_lost() {
     let (params, [from, to], frame) = predicted_stream();
-    let frame = ReceivedFrame::from(&frame.frame);
+    let frame = ReceivedFrame::from(&frame);
     for lost_at in [9, 0] {
-        let mut decoder = open_state_decoder(&params, BackendChoice::Opencl, None).unwrap();
+        let mut decoder = Decoder::open(&params, BackendChoice::Opencl).unwrap();
         let (mut out, state) = (Picture::for_stream(params.chroma, params.size), State::new(from.clone()));
-        let first = decoder.decode_state(&frame, Some(&state), &mut out).unwrap();
+        let first = decoder.decode(&frame, Some(&state), &mut out).unwrap().unwrap();
         assert!(*first.picture() == to && out == to);
         assert_eq!(decoder.backend().kind, Backend::Opencl);
-        let wanted = decoder.decode_state(&frame, Some(&first), &mut out).unwrap();
+        let wanted = decoder.decode(&frame, Some(&first), &mut out).unwrap().unwrap();
         // The second time the processor computes already, and no call of the device is left to fail.
         for _ in 0..2 {
             inject(Fault::From(lost_at));
             out.data_mut().fill(0);
-            let again = decoder.decode_state(&frame, Some(&first), &mut out);
+            let again = decoder.decode(&frame, Some(&first), &mut out).map(Option::unwrap);
             inject(Fault::Never);
             assert!(again.unwrap().picture() == wanted.picture() && out == *wanted.picture());
             assert_eq!(decoder.backend().kind, Backend::Cpu);
@@ -214,23 +212,23 @@ fn a_call_goes_on_with_the_processor_when_the_device_is_lost() {
 
 fn goes_on(params: StreamParams, target: Target) {
     let picture = picture(&params);
-    let mut encoder = open_encoder(&params, BackendChoice::Opencl, None).unwrap();
-    let mut decoder = open_decoder(&params, BackendChoice::Opencl, None).unwrap();
+    let mut encoder = Encoder::open(&params, BackendChoice::Opencl).unwrap();
+    let mut decoder = Decoder::open(&params, BackendChoice::Opencl).unwrap();
     let mut out = Picture::for_stream(params.chroma, params.size);
 
-    let coded = encoder.encode(picture.as_ref(), target).unwrap();
+    let coded = encoder.encode(picture.as_ref(), target, None).unwrap();
     let frame = ReceivedFrame::from(&coded);
-    decoder.decode(&frame, &mut out).unwrap();
+    decoder.decode(&frame, None, &mut out).unwrap();
     assert_eq!([encoder.backend().kind, decoder.backend().kind], [Backend::Opencl; 2]);
     let shown = out.data().to_vec();
 
     // The second time the processor computes already, and no call of the device is left to fail.
     for lost_at in [7, 0] {
         inject(Fault::From(lost_at));
-        assert_eq!(encoder.encode(picture.as_ref(), target).unwrap(), coded);
+        assert_eq!(encoder.encode(picture.as_ref(), target, None).unwrap(), coded);
         inject(Fault::From(lost_at));
         out.data_mut().fill(0);
-        decoder.decode(&frame, &mut out).unwrap();
+        decoder.decode(&frame, None, &mut out).unwrap();
         inject(Fault::Never);
         assert_eq!(out.data(), shown);
         for backend in [encoder.backend(), decoder.backend()] {
@@ -243,7 +241,7 @@ fn goes_on(params: StreamParams, target: Target) {
 #[test]
 fn a_device_asked_for_is_not_replaced_when_opening_fails() {
     inject(Fault::From(0));
-    let opened = open_encoder(&params(), BackendChoice::Opencl, None);
+    let opened = Encoder::open(&params(), BackendChoice::Opencl);
     inject(Fault::Never);
     assert!(matches!(opened.err(), Some(OpenError::Device(DeviceError::Failed { .. }))));
 }

@@ -34,14 +34,14 @@ use self::motion::encoder::OpenClPredictedEncoder;
 use self::quad::decoder::OpenClDecoder;
 pub use self::quad::encoder::OpenClEncoder;
 use crate::motion::predictor::{AloneEncoder, DeviceDecoder};
-use crate::{Decoder, Encoder, OpenError};
+use crate::{FrameDecoder, FrameEncoder, OpenError};
 
 /// Opens the encoder of a stream, lossy or lossless.
 pub(crate) fn open_encoder(
     params: &StreamParams,
     device: Option<&str>,
     reason: String,
-) -> Result<Box<dyn Encoder>, OpenError> {
+) -> Result<Box<dyn FrameEncoder>, OpenError> {
     #[cfg(feature = "lossless")]
     if params.codec.is_lossless() {
         return Ok(Box::new(open_on(device, |device| OpenClLosslessEncoder::new(device, params, &reason))?));
@@ -55,14 +55,14 @@ pub(crate) fn open_decoder(
     layout: BlockLayout,
     device: Option<&str>,
     reason: String,
-) -> Result<Box<dyn Decoder>, OpenError> {
+) -> Result<Box<dyn FrameDecoder>, OpenError> {
     open_on(device, |device| {
         let layout = layout.clone();
         #[cfg(feature = "lossless")]
         if params.codec.is_lossless() {
-            return Ok(Box::new(OpenClLosslessDecoder::new(device, params, layout, &reason)?) as Box<dyn Decoder>);
+            return Ok(Box::new(OpenClLosslessDecoder::new(device, params, layout, &reason)?) as Box<dyn FrameDecoder>);
         }
-        Ok(Box::new(OpenClDecoder::new(device, params, layout, &reason)?) as Box<dyn Decoder>)
+        Ok(Box::new(OpenClDecoder::new(device, params, layout, &reason)?) as Box<dyn FrameDecoder>)
     })
 }
 

@@ -5,7 +5,6 @@ use picture::frame::{Chroma, FrameSize};
 use picture::pyramid::Rect;
 
 use crate::Picture;
-use crate::cpu::motion::planes::Luma;
 #[cfg(test)]
 use crate::motion::field::WINDOW;
 use crate::motion::field::{CELL_WEIGHT, Field, HALF_TAPS, Motion, UNIT, Unit};
@@ -133,25 +132,18 @@ pub(crate) fn compensate(reference: &Picture, chroma: Chroma, field: &Field) -> 
 pub(crate) struct ReferencePredictor {
     chroma: Chroma,
     reference: Picture,
-    /// The search is that of the processor in every voice.
-    luma: Luma,
 }
 
 impl ReferencePredictor {
     /// Creates a compensation for pictures of a stream.
     pub(crate) fn new(chroma: Chroma, size: FrameSize) -> Self {
-        Self { chroma, reference: Picture::for_stream(chroma, size), luma: Luma::new(size) }
+        Self { chroma, reference: Picture::for_stream(chroma, size) }
     }
 }
 
 impl Predictor for ReferencePredictor {
     fn refer(&mut self, reference: &Picture) {
         self.reference.data_mut().copy_from_slice(reference.data());
-        self.luma.take(planes(self.chroma, self.reference.size(), reference.data())[0]);
-    }
-
-    fn luma(&self) -> &Luma {
-        &self.luma
     }
 
     #[cfg(test)]

@@ -24,8 +24,8 @@ use crate::lifting::CDF97;
 use crate::motion::predictor::{AloneEncoder, ResidualDecoder, ResidualEncoder};
 use crate::rate::{BlockCoder, RateControl};
 use crate::{
-    Backend, BackendInfo, DecodeError, DecodeTimes, Decoder, DeviceError, EncodeError, EncodeTimes, Encoder, Picture,
-    PictureError, PictureRef, Target,
+    Backend, BackendInfo, DecodeError, DecodeTimes, DeviceError, EncodeError, EncodeTimes, FrameDecoder, FrameEncoder,
+    Picture, PictureError, PictureRef, Target,
 };
 use quad::Shape;
 use quantise::{DeadZone, Quantiser};
@@ -78,7 +78,7 @@ impl ReferenceEncoder {
     }
 }
 
-impl Encoder for ReferenceEncoder {
+impl FrameEncoder for ReferenceEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
@@ -191,7 +191,7 @@ impl ReferenceDecoder {
     }
 }
 
-impl Decoder for ReferenceDecoder {
+impl FrameDecoder for ReferenceDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         let start = Instant::now();
         check_decode(frame, out, &self.params, &self.layout)?;

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use kernels::motion::{PredictError, PredictedEncoder, PredictionSettings, open_predicted_encoder};
-use kernels::{BackendInfo, EncodeError, Encoder, OpenError, PictureRef, Target};
+use kernels::{BackendInfo, ClipEncoder, Effort, EncodeError, OpenError, PictureRef, Target};
 use lab::quality::QualityEncoder;
 use picture::container::{ContainerWriter, file_bytes, frame_overhead};
 use picture::frame::{Chroma, FrameSize};
@@ -51,13 +50,13 @@ pub(crate) fn encode(
         bail!("--reference-age does not go with --loss: what the receiver has decides there");
     }
     let mut encoder = match (loss, prediction) {
-        (Some(loss), Some(settings)) => {
+        (Some(loss), Some((_, effort))) => {
             params.codec.profile = lossy::profile(&params);
             let shown = coding.loss.shown.as_deref();
-            let call = Call::open(&params, (loss, settings.effort), shown, compute)?;
-            ClipEncoder::Call(Box::new(call))
+            let call = Call::open(&params, (loss, effort), shown, compute)?;
+            Way::Call(Box::new(call))
         }
-        _ => ClipEncoder::open(&params, rate, prediction, compute)?,
+        _ => Way::open(&params, rate, prediction, compute)?,
     };
     let cannot = || format!("{} cannot be written", output.display());
     let mut file = ContainerWriter::new(&params, Output::create(output)?).with_context(cannot)?;
@@ -65,7 +64,7 @@ pub(crate) fn encode(
         encoder.encode(info.picture(&data)?, rate, file_bytes(&params), &mut file)?;
     }
     // Those of a call may not all be there.
-    let pictures = if let ClipEncoder::Call(call) = &mut encoder { call.finish()? } else { file.pictures() };
+    let pictures = if let Way::Call(call) = &mut encoder { call.finish()? } else { file.pictures() };
     ensure!(pictures > 0, "{}: there is no picture in it", input.display());
     let (text, remarks, backend) = (finish(file, pictures, params.size, output)?, encoder.remarks(), encoder.backend());
     Ok(format!("{text}{remarks}, {}: {}\n", backend.kind, backend.device))
@@ -80,42 +79,38 @@ pub(crate) fn check(coding: &CodingArgs, transform: &TransformArgs) -> Result<()
 }
 
 /// Returns the rate, the code and the prediction that are asked for.
-fn asked(coding: &CodingArgs, transform: &TransformArgs) -> Result<(Rate, CodecParams, Option<PredictionSettings>)> {
+fn asked(coding: &CodingArgs, transform: &TransformArgs) -> Result<(Rate, CodecParams, Option<(u8, Effort)>)> {
     let rate = options::rate(coding)?;
     let mut codec = options::codec_params(transform, rate, coding.weights)?;
     let prediction = options::prediction(&coding.prediction, rate)?;
-    if let Some(settings) = prediction {
-        codec.profile = Profile::Predicted(settings.reference_age);
+    if let Some((age, _)) = prediction {
+        codec.profile = Profile::Predicted(age);
     }
     Ok((rate, codec, prediction))
 }
 
 /// Codes to a size or step, or to a quality.
-enum ClipEncoder {
-    Encoder(Box<dyn Encoder>),
-    /// With the least PSNR of a frame so far.
-    Quality(QualityEncoder, f64),
+enum Way {
     /// With how many frames so far have no reference.
-    Predicted(Box<PredictedEncoder>, u64),
+    Encoder(Box<ClipEncoder>, u64),
+    /// With the least PSNR of a frame so far.
+    Quality(Box<QualityEncoder>, f64),
     /// Over a line that loses datagrams.
     Call(Box<Call>),
 }
 
-impl ClipEncoder {
+impl Way {
     fn open(
         params: &StreamParams,
         rate: Rate,
-        prediction: Option<PredictionSettings>,
+        prediction: Option<(u8, Effort)>,
         compute: &ComputeArgs,
     ) -> Result<Self, OpenError> {
         let (choice, device) = (compute.backend, compute.device.as_deref());
-        if let Some(settings) = prediction {
-            let encoder = open_predicted_encoder(params, settings, choice, device)?;
-            return Ok(Self::Predicted(Box::new(encoder), 0));
-        }
+        let (age, effort) = prediction.unwrap_or_default();
         Ok(match rate {
-            Rate::Quality(_) => Self::Quality(QualityEncoder::open(params, choice, device)?, f64::INFINITY),
-            _ => Self::Encoder(kernels::open_encoder(params, choice, device)?),
+            Rate::Quality(_) => Self::Quality(Box::new(QualityEncoder::open(params, choice, device)?), f64::INFINITY),
+            _ => Self::Encoder(Box::new(ClipEncoder::open(params, age, effort, (choice, device))?), 0),
         })
     }
 
@@ -146,16 +141,10 @@ impl ClipEncoder {
         };
         let explain = |error| explain(error, rate, overhead_bytes);
         match self {
-            Self::Encoder(encoder) => {
-                file.frame(&encoder.encode(picture, target).map_err(explain)?)?;
-            }
-            Self::Predicted(encoder, alone) => {
-                let frame = encoder.encode(picture, target).map_err(|error| match error {
-                    PredictError::Encode(error) => explain(error),
-                    PredictError::Decode(error) => error.into(),
-                })?;
+            Self::Encoder(encoder, alone) => {
+                let frame = encoder.encode(picture, target).map_err(explain)?;
                 *alone += u64::from(frame.reference == 0);
-                file.predicted(&frame)?;
+                file.frame(&frame)?;
             }
             Self::Call(call) => call.encode(picture, target, explain, file)?,
             Self::Quality(..) => bail!("this encoder was opened for a quality"),
@@ -165,9 +154,8 @@ impl ClipEncoder {
 
     fn backend(&self) -> &BackendInfo {
         match self {
-            Self::Encoder(encoder) => encoder.backend(),
+            Self::Encoder(encoder, _) => encoder.backend(),
             Self::Quality(encoder, _) => encoder.backend(),
-            Self::Predicted(encoder, _) => encoder.backend(),
             Self::Call(call) => call.backend(),
         }
     }
@@ -175,9 +163,9 @@ impl ClipEncoder {
     /// Returns the sentences about quality and references.
     fn remarks(&self) -> String {
         match self {
-            Self::Predicted(_, alone) => format!(", {alone} without a reference"),
+            Self::Encoder(encoder, alone) if encoder.state().is_some() => format!(", {alone} without a reference"),
+            Self::Encoder(..) => String::new(),
             Self::Call(call) => call.remarks(),
-            Self::Encoder(_) => String::new(),
             Self::Quality(_, least) => format!(", luma of every frame at least {least:.2} dB"),
         }
     }

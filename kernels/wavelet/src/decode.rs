@@ -7,8 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use indicatif::ProgressBarIter;
-use kernels::motion::{PredictedDecoder, open_predicted_decoder};
-use kernels::{BackendInfo, DecodeError, Decoder, Picture};
+use kernels::{BackendInfo, ClipDecoder, DecodeError, Picture};
 use lab::pcwt::{PcwtDecoder, open_pcwt_decoder};
 use picture::container::{ContainerReader, Content, Entry, FileError, FileFrame, PAUSE_MAX_S};
 use picture::frame::BitDepth;
@@ -223,8 +222,7 @@ impl Clip {
 
 /// The decoder of a file's profile.
 enum Frames {
-    Quad(Box<dyn Decoder>),
-    Predicted(Box<PredictedDecoder>),
+    Blocks(Box<ClipDecoder>),
     Pcwt(Box<dyn PcwtDecoder>),
 }
 
@@ -232,12 +230,11 @@ impl Frames {
     fn open(params: &StreamParams, drop_levels: u8, compute: &ComputeArgs) -> Result<Self> {
         let (choice, device) = (compute.backend, compute.device.as_deref());
         Ok(match params.codec.profile {
-            Profile::Quad => {
-                Self::Quad(kernels::open_smaller_decoder(params, usize::from(drop_levels), choice, device)?)
-            }
-            Profile::Predicted(_) => {
-                ensure!(drop_levels == 0, "--drop-levels does not go with predicted frames: leave it out");
-                Self::Predicted(Box::new(open_predicted_decoder(params, choice, device)?))
+            Profile::Quad | Profile::Predicted(_) => {
+                let is_whole = drop_levels == 0 || params.codec.profile == Profile::Quad;
+                ensure!(is_whole, "--drop-levels does not go with predicted frames: leave it out");
+                let decoder = ClipDecoder::open_smaller(params, drop_levels.into(), (choice, device))?;
+                Self::Blocks(Box::new(decoder))
             }
             Profile::Pcwt => {
                 ensure!(drop_levels == 0, "--drop-levels does not go with the profile pcwt: leave it out");
@@ -248,8 +245,7 @@ impl Frames {
 
     fn decode(&mut self, content: &Content, out: &mut Picture) -> Result<()> {
         match (self, content) {
-            (Self::Quad(decoder), Content::Blocks { frame, .. }) => Ok(decoder.decode(frame, out)?),
-            (Self::Predicted(decoder), Content::Blocks { reference, frame, .. }) => {
+            (Self::Blocks(decoder), Content::Blocks { reference, frame, .. }) => {
                 Ok(decoder.decode(*reference, frame, out)?)
             }
             (Self::Pcwt(decoder), Content::Bytes(bytes)) => {
@@ -261,31 +257,29 @@ impl Frames {
                 Ok(decoded?)
             }
             // A reader gives what the profile has.
-            (Self::Quad(_) | Self::Predicted(_), Content::Bytes(_)) | (Self::Pcwt(_), Content::Blocks { .. }) => Ok(()),
+            (Self::Blocks(_), Content::Bytes(_)) | (Self::Pcwt(_), Content::Blocks { .. }) => Ok(()),
         }
     }
 
     /// The picture stands for a frame that is not there.
     fn hold(&mut self, out: &mut Picture) -> Result<(), DecodeError> {
         match self {
-            Self::Predicted(decoder) => decoder.hold(out),
-            Self::Quad(_) | Self::Pcwt(_) => Ok(()),
+            Self::Blocks(decoder) => decoder.hold(out),
+            Self::Pcwt(_) => Ok(()),
         }
     }
 
     /// Returns the number of blocks so far with bytes that no encoder makes, and that of frames whose reference was not there.
     fn bad(&self) -> (u64, u64) {
         match self {
-            Self::Quad(decoder) => (decoder.damaged_blocks(), 0),
-            Self::Predicted(decoder) => (decoder.damaged_blocks(), decoder.held_frames()),
+            Self::Blocks(decoder) => (decoder.damaged_blocks(), decoder.held_frames()),
             Self::Pcwt(_) => (0, 0),
         }
     }
 
     fn backend(&self) -> &BackendInfo {
         match self {
-            Self::Quad(decoder) => decoder.backend(),
-            Self::Predicted(decoder) => decoder.backend(),
+            Self::Blocks(decoder) => decoder.backend(),
             Self::Pcwt(decoder) => decoder.backend(),
         }
     }

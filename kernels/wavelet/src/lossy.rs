@@ -2,22 +2,19 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Result;
 use common::netsim::Random;
-use common::packetise::{Packet, packetise, packetise_predicted};
+use common::packetise::{Packet, packetise};
 use common::prediction::{HASH_EVERY, Held, References, states_of};
 use common::protection::{Protection, Protector};
 use common::session::LossEstimate;
 use common::units::Timestamp;
 use common::wire::media::Content;
 use common::wire::states::StatesReport;
-use kernels::motion::{
-    Effort, PredictError, PredictedEncoder, PredictionSettings, State, StateDecoder, open_predicted_encoder,
-    open_state_decoder,
-};
-use kernels::{BackendInfo, EncodeError, Picture, PictureRef, Target};
-use picture::coded::{BlockState, PredictedFrame, ReceivedFrame};
+use kernels::{BackendInfo, Decoder, Effort, EncodeError, Encoder, Picture, PictureRef, State, Target};
+use picture::coded::{BlockState, CodedFrame, ReceivedFrame};
 use picture::container::ContainerWriter;
 use picture::gaps::Gaps;
 use picture::params::{Profile, StreamParams};
@@ -43,13 +40,13 @@ pub(crate) struct Call {
     params: StreamParams,
     loss: Loss,
     random: Random,
-    encoder: PredictedEncoder,
-    references: References<PredictedFrame, State>,
+    encoder: Encoder,
+    references: References<Arc<CodedFrame>, State>,
     protector: Protector,
     coarse_blocks: usize,
     slices: usize,
-    decoder: StateDecoder,
-    held: Held<Picture>,
+    decoder: Decoder,
+    held: Held<State>,
     /// Reports under way, and the frames before which they come.
     reports: VecDeque<(u32, StatesReport)>,
     picture: Picture,
@@ -80,8 +77,8 @@ impl Call {
         compute: &ComputeArgs,
     ) -> Result<Self> {
         let (choice, device) = (compute.backend, compute.device.as_deref());
-        let settings = PredictionSettings { reference_age: 1, effort };
-        let encoder = open_predicted_encoder(params, settings, choice, device)?;
+        let mut encoder = Encoder::open(params, (choice, device))?;
+        encoder.set_search(effort, None);
         let layout = BlockLayout::new(params);
         let states = params.codec.profile.states();
         let shown = shown
@@ -101,7 +98,7 @@ impl Call {
             protector: Protector::new(Protection::Auto, &layout),
             coarse_blocks: layout.coarse_blocks(),
             slices: VectorLayout::new(params.size).slices(),
-            decoder: open_state_decoder(params, choice, device)?,
+            decoder: Decoder::open(params, (choice, device))?,
             held: Held::new(states),
             reports: VecDeque::new(),
             picture,
@@ -124,19 +121,15 @@ impl Call {
         while let Some((_, report)) = self.reports.pop_front_if(|(due, _)| *due <= number) {
             self.references.on_report(report, now);
         }
-        let reference = self.references.next(now, self.encoder.decoder())?;
+        let reference = self.references.next(now, &mut self.encoder)?;
         let reference = reference.as_ref().map(|(age, state)| (*age, state));
         // The parity of a frame is likely to be that of the one before.
         let budget = if let Target::Bytes(bytes) = target { Some(bytes) } else { None };
         let target = budget.map_or(target, |bytes| Target::Bytes(bytes.saturating_sub(self.parity_bytes)));
         let id = self.references.next_frame();
-        let coded = self.encoder.encode_from(picture, target, reference);
-        let (frame, unfinished) = coded.map_err(|error| match error {
-            PredictError::Encode(error) => explain(error),
-            PredictError::Decode(error) => error.into(),
-        })?;
-        let state = self.encoder.finish(unfinished)?;
-        self.references.on_coded(frame.reference, frame.clone(), Some(state), now);
+        let frame = Arc::new(self.encoder.encode(picture, target, reference).map_err(explain)?);
+        let state = self.encoder.state()?;
+        self.references.on_coded(frame.reference, Arc::clone(&frame), state, now);
         self.sent.frames += 1;
         self.sent.alone += u64::from(frame.reference == 0);
         let arrived = self.send(&frame, budget);
@@ -155,9 +148,9 @@ impl Call {
                     self.held.on_not_used(id);
                     false
                 } else {
-                    self.decoder.decode(&received, state, &mut self.picture)?;
+                    let state = self.decoder.decode(&received, state, &mut self.picture)?;
                     let hash = id.0.is_multiple_of(HASH_EVERY).then(|| self.picture.hash());
-                    self.held.on_used(id, gaps, self.picture.clone(), hash);
+                    self.held.on_used(id, gaps, state, hash);
                     file.received(number, frame.reference, &received)?;
                     true
                 }
@@ -174,10 +167,9 @@ impl Call {
     }
 
     /// Sends a frame with its parity, in `budget` bytes if there is one; returns what has arrived.
-    fn send(&mut self, frame: &PredictedFrame, budget: Option<usize>) -> Option<ReceivedFrame> {
+    fn send(&mut self, frame: &CodedFrame, budget: Option<usize>) -> Option<ReceivedFrame> {
         let slices = if frame.reference > 0 { self.slices } else { 0 };
-        let cut = if frame.reference > 0 { packetise_predicted } else { packetise };
-        let packets = cut(&frame.frame, slices + self.coarse_blocks, DATAGRAM_BYTES);
+        let packets = packetise(frame, slices + self.coarse_blocks, DATAGRAM_BYTES);
         let data_bytes: usize = packets.iter().map(Packet::bytes).sum();
         let room = budget.map_or(data_bytes, |budget| budget.saturating_sub(data_bytes));
         let loss = LossEstimate { share: self.loss.share, burst_mean: 1.0 };
@@ -198,7 +190,7 @@ impl Call {
             let parity = of_group().filter(|(other, _)| other.is_parity()).count();
             packet.place.is_some() && of_group().filter(|(_, is_lost)| **is_lost).count() <= parity
         };
-        let mut received = ReceivedFrame::from(&frame.frame);
+        let mut received = ReceivedFrame::from(frame);
         let mut has_data = false;
         for (packet, &is_lost) in both().filter(|(packet, _)| !packet.is_parity()) {
             if !is_lost || is_mended(packet) {

@@ -6,8 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use kernels::Element;
-use kernels::motion::PredictionSettings;
+use kernels::{Effort, Element};
 use lab::Filter;
 use lab::TransformParams;
 use lab::bank::FilterBank;
@@ -202,8 +201,8 @@ pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
     }
 }
 
-/// Returns the prediction of frames, if any.
-pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<PredictionSettings>> {
+/// Returns the distance of a frame from its reference and the effort of its prediction, if any.
+pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<(u8, Effort)>> {
     let PredictionArgs { prediction, reference_age, effort } = *args;
     if prediction == PredictionName::Off {
         if reference_age.is_some() || effort.is_some() {
@@ -220,7 +219,7 @@ pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<Pre
     if !(1..=STATES_MAX).contains(&reference_age) {
         bail!("--reference-age {reference_age} is not possible: ask for 1 to {STATES_MAX}");
     }
-    Ok(Some(PredictionSettings { reference_age, effort: effort.unwrap_or_default() }))
+    Ok(Some((reference_age, effort.unwrap_or_default())))
 }
 
 /// Returns the number of bits of every coefficient that the profile pcwt leaves out.

@@ -5,12 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use common::config::raw::SenderFile;
 use common::config::resolve_sender;
-use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder};
-use kernels::{BackendChoice, Picture, PictureRef, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, ClipEncoder, Decoder, Effort, Encoder, Picture, PictureRef, Target};
 use picture::coded::{ReceivedFrame, StepIndex};
 use picture::frame::Chroma;
 use picture::params::{CodecParams, Profile, StreamParams};
-use picture::run::{coded_size, shortest_size};
+use picture::run::coded_size;
 use sending::source::{SourceFrame, SourceSpec};
 
 use crate::measure::{luma_of, psnr};
@@ -56,12 +55,12 @@ fn step(by: i16) -> Result<StepIndex> {
 
 /// Returns the mean PSNR-Y, dB, and the bits per pixel of frames that are coded alone.
 fn code_alone(params: &StreamParams, pictures: &[SourceFrame]) -> Result<(f64, f64)> {
-    let mut encoder = open_encoder(params, BackendChoice::Cpu, None)?;
-    let mut decoder = open_decoder(params, BackendChoice::Cpu, None)?;
+    let mut encoder = Encoder::open(params, BackendChoice::Cpu)?;
+    let mut decoder = Decoder::open(params, BackendChoice::Cpu)?;
     let mut out = Picture::for_stream(params.chroma, params.size);
     mean(params, pictures, |picture| {
-        let frame = encoder.encode(picture, Target::Step(step(0)?))?;
-        decoder.decode(&ReceivedFrame::from(&frame), &mut out)?;
+        let frame = encoder.encode(picture, Target::Step(step(0)?), None)?;
+        decoder.decode(&ReceivedFrame::from(&frame), None, &mut out)?;
         Ok((out.data()[..params.size.pixels()].to_vec(), coded_size(&frame)))
     })
 }
@@ -69,12 +68,11 @@ fn code_alone(params: &StreamParams, pictures: &[SourceFrame]) -> Result<(f64, f
 /// Returns the same of frames that are predicted.
 fn code_predicted(params: &StreamParams, pictures: &[SourceFrame], step: StepIndex) -> Result<(f64, f64)> {
     let params = StreamParams { codec: CodecParams { profile: Profile::Predicted(1), ..params.codec }, ..*params };
-    let settings = PredictionSettings { reference_age: 1, effort: Effort::default() };
-    let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None)?;
+    let mut encoder = ClipEncoder::open(&params, 1, Effort::default(), BackendChoice::Cpu)?;
     mean(&params, pictures, |picture| {
         let frame = encoder.encode(picture, Target::Step(step))?;
         let state = encoder.state().context("a coded frame has a state")?;
-        Ok((state.data()[..params.size.pixels()].to_vec(), shortest_size(&frame.frame)))
+        Ok((state.data()[..params.size.pixels()].to_vec(), coded_size(&frame)))
     })
 }
 

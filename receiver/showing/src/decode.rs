@@ -7,22 +7,21 @@ use std::time::Duration;
 use common::reassemble::AssembledFrame;
 use common::session::ArrivedFrame;
 use common::units::Timestamp;
-use kernels::{BackendChoice, BackendInfo, DecodeError, Decoder, Picture, decoder_instead, open_decoder};
+use kernels::apart::Patience;
+use kernels::{BackendInfo, Options, Picture};
 use net::failure::Failure;
 use net::limited;
-use picture::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
-use picture::frame::{Chroma, FrameSize};
+use picture::coded::BlockState;
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::vectors::VectorLayout;
-use shell::apart::{self, Patience, Runner};
 use shell::exit::codec_failure;
 use shell::record::{KeptFrame, Recorded, Tap};
 use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
 
 use crate::handover::{Command, Decoded, Job, Missing, Opened, Passed, STALE, Stream};
-use crate::predicted::{Outcome, Predicted};
+use crate::predicted::{Outcome, StreamDecoder};
 
 /// Pictures in circulation: one being decoded, one in the slot, one being shown.
 const PICTURES: usize = 3;
@@ -67,23 +66,15 @@ impl<R> DecodeStage<R> {
 }
 
 /// Checks at start that the back end asked for is there, with the smallest of streams.
-pub fn probe(choice: BackendChoice, device: Option<&str>) -> Result<BackendInfo, Failure> {
-    let size = FrameSize::new(16, 16).map_err(Failure::device)?;
-    let params = StreamParams::new(size, Chroma::C420);
-    let device = device.map(str::to_owned);
-    let open = move || open_decoder(&params, choice, device.as_deref()).map(|decoder| decoder.backend().clone());
-    let opened = apart::once("open", Patience::OPEN, open);
-    opened
-        .map_err(|lost| Failure::device(format!("no decoder can be opened: {lost}")))?
-        .map_err(|error| codec_failure(&error))
+pub fn probe(options: &Options) -> Result<BackendInfo, Failure> {
+    kernels::probe(options).map_err(|error| codec_failure(&error))
 }
 
 /// Decodes until the job slot is closed; then closes the picture slot.
-pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &DecodeStage<R>) -> Result<(), Failure> {
+pub fn run<R: Fn(Command)>(options: &Options, stage: &DecodeStage<R>) -> Result<(), Failure> {
     // Also on a failure and on a panic: the other threads must not wait for ever.
     let _closing = (stage.jobs.closing(), stage.pictures.closing());
     let mut opened: Option<OpenDecoder> = None;
-    let mut wanted = Wanted { choice, device: device.map(str::to_owned), given_up: None };
     loop {
         stage.pulse.beat();
         match stage.jobs.take_timeout(WAIT) {
@@ -98,14 +89,14 @@ pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &
                         if let Some(open) = other {
                             open.end();
                         }
-                        OpenDecoder::new(params, serial, &mut wanted)
+                        OpenDecoder::new(params, serial, options)
                     }
                 };
                 let refused = open.as_ref().err().map(|failure| failure.message.clone());
-                if refused.is_some() && wanted.given_up.is_none() {
+                if refused.is_some() && options.given_up().is_none() {
                     // A device that still decodes the smallest of streams works: it is this stream that is too much for
                     // it.
-                    probe(choice, device)?;
+                    probe(options)?;
                 }
                 opened = open.ok();
                 (stage.tell)(Command::Opened(Opened { serial, refused }));
@@ -115,47 +106,11 @@ pub fn run<R: Fn(Command)>(choice: BackendChoice, device: Option<&str>, stage: &
                 let waiting = if stage.records { 0 } else { stage.jobs.waiting() };
                 if let Some(open) = opened.as_mut().filter(|open| !is_stale && !open.passes_over(waiting)) {
                     let is_shown = waiting < WAITING_MAX;
-                    open.decode(arrived, clock_offset_us, is_shown, &mut wanted, stage)?;
+                    open.decode(arrived, clock_offset_us, is_shown, stage)?;
                 }
             }
         }
     }
-}
-
-/// The back end and the device that decoders are opened with.
-#[derive(Clone)]
-struct Wanted {
-    choice: BackendChoice,
-    device: Option<String>,
-    /// Reason for which there is only the processor, once a device has not answered: its driver is not asked again.
-    given_up: Option<String>,
-}
-
-impl Wanted {
-    /// Opens a decoder; returns it and its first pictures.
-    fn open(&self, params: &StreamParams) -> Result<(Box<dyn Decoder>, Vec<Picture>), Failure> {
-        let mut decoder = match &self.given_up {
-            Some(reason) => decoder_instead(params, reason.clone()),
-            None => open_decoder(params, self.choice, self.device.as_deref()).map_err(|error| codec_failure(&error))?,
-        };
-        let mut spare: Vec<_> = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
-        // Some OpenCL drivers compile a kernel when it runs first, which takes seconds: before the stream, not in it.
-        // Missing blocks leave no trace in the decoder.
-        let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
-        let nothing = ReceivedFrame::empty(header, BlockLayout::new(params).blocks().len());
-        for picture in &mut spare {
-            decoder.decode(&nothing, picture).map_err(|error| codec_failure(&error))?;
-        }
-        Ok((decoder, spare))
-    }
-}
-
-/// The decoder of a stream.
-enum Engine {
-    /// Decoder of frames that are coded alone.
-    Alone(Runner<Box<dyn Decoder>>),
-    /// Decoder of frames that refer to others.
-    Predicted(Box<Predicted>),
 }
 
 /// An open decoder and its pictures.
@@ -164,29 +119,17 @@ struct OpenDecoder {
     coarse_blocks: usize,
     /// Slices of vectors, in a frame with a reference.
     slices: usize,
-    engine: Engine,
+    decoder: StreamDecoder,
     spare: Vec<Picture>,
     /// Average duration of decoding, in which the last frame counts an eighth.
     took: Duration,
 }
 
 impl OpenDecoder {
-    fn new(params: StreamParams, serial: u64, wanted: &mut Wanted) -> Result<Self, Failure> {
-        let (engine, backend, spare) = if params.codec.profile.states() > 0 {
-            let Wanted { choice, device, given_up } = wanted;
-            let predicted = Predicted::open(&params, *choice, device.as_deref(), given_up)?;
-            let backend = predicted.backend().clone();
-            (Engine::Predicted(Box::new(predicted)), backend, Vec::new())
-        } else {
-            let asked = wanted.clone();
-            let opened = apart::once("open", Patience::OPEN, move || asked.open(&params)).unwrap_or_else(|lost| {
-                wanted.given_up = Some(format!("the device was given up: {lost}"));
-                wanted.open(&params)
-            });
-            let (decoder, spare) = opened?;
-            let backend = decoder.backend().clone();
-            (Engine::Alone(Runner::of(decoder, &backend).map_err(Failure::device)?), backend, spare)
-        };
+    fn new(params: StreamParams, serial: u64, options: &Options) -> Result<Self, Failure> {
+        let decoder = StreamDecoder::open(&params, options)?;
+        let backend = decoder.backend().clone();
+        let spare = (0..PICTURES).map(|_| Picture::for_stream(params.chroma, params.size)).collect();
         limited!(
             info,
             "decoder ready: {} at {} frames a second, {} on {}: {}",
@@ -201,7 +144,7 @@ impl OpenDecoder {
             stream,
             coarse_blocks: BlockLayout::new(&params).coarse_blocks(),
             slices: VectorLayout::new(params.size).slices(),
-            engine,
+            decoder,
             spare,
             took: Duration::ZERO,
         })
@@ -210,18 +153,13 @@ impl OpenDecoder {
     /// Keeps the same decoder for a sender that came back with the same stream.
     fn keep_for(mut self, serial: u64) -> Self {
         self.stream = Arc::new(Stream { serial, ..(*self.stream).clone() });
-        if let Engine::Predicted(predicted) = &mut self.engine {
-            predicted.restart();
-        }
+        self.decoder.restart();
         self
     }
 
     /// Frees the decoder.
     fn end(self) {
-        match self.engine {
-            Engine::Alone(decoder) => decoder.end(Patience::WORK),
-            Engine::Predicted(predicted) => predicted.end(),
-        }
+        self.decoder.end();
     }
 
     /// Goes on with another back end.
@@ -232,13 +170,7 @@ impl OpenDecoder {
 
     /// Returns true if a frame is left out, behind which `waiting` newer ones wait.
     fn passes_over(&self, waiting: usize) -> bool {
-        let interval = self.stream.params.frame_rate.interval();
-        match self.engine {
-            // The newest is shown, and sooner without the others.
-            Engine::Alone(_) => waiting >= WAITING_MAX || waiting > 0 && 2 * self.took > interval,
-            // The next ones are decoded from it: only a decoder that never catches up leaves some out.
-            Engine::Predicted(_) => waiting > 0 && self.took > interval,
-        }
+        self.decoder.leaves_out(waiting, self.took, self.stream.params.frame_rate.interval())
     }
 
     /// Decodes a frame, and hands the picture on if it is shown: others may be predicted from one that is not.
@@ -247,13 +179,12 @@ impl OpenDecoder {
         arrived: ArrivedFrame,
         clock_offset_us: Option<i64>,
         is_shown: bool,
-        wanted: &mut Wanted,
         stage: &DecodeStage<R>,
     ) -> Result<(), Failure> {
         let params = self.stream.params;
         let fits = |p: &Picture| p.size() == params.size && p.format() == params.chroma.picture_format();
         self.spare.extend(stage.shown.try_iter().filter(fits));
-        let mut picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
+        let picture = self.spare.pop().unwrap_or_else(|| Picture::for_stream(params.chroma, params.size));
         let slices = if arrived.assembled.reference > 0 { self.slices } else { 0 };
         let coarse = (slices..slices + self.coarse_blocks)
             .filter(|&index| arrived.assembled.frame.block(index) == BlockState::Missing);
@@ -261,60 +192,25 @@ impl OpenDecoder {
         let began = (stage.now)();
         let ArrivedFrame { assembled, released, stalled } = arrived;
         let AssembledFrame { id, reference, frame, capture, sent, last_received, .. } = assembled;
-        let (picture, times) = match &mut self.engine {
-            Engine::Predicted(predicted) => {
-                let outcome = predicted.decode(id, reference, frame, picture, &mut wanted.given_up)?;
-                if let Some(report) = predicted.report() {
-                    (stage.tell)(Command::States { serial: self.stream.serial, report });
+        let outcome = self.decoder.decode(id, reference, frame, picture)?;
+        if let Some(report) = self.decoder.report() {
+            (stage.tell)(Command::States { serial: self.stream.serial, report });
+        }
+        let times = self.decoder.times();
+        if self.stream.backend != *self.decoder.backend() {
+            self.go_on_with(self.decoder.backend().clone());
+        }
+        let picture = match outcome {
+            Outcome::Picture(picture, used) => {
+                if let Some((tap, frame)) = stage.recording.as_ref().zip(used) {
+                    let stream = Recorded { serial: self.stream.serial, params, start: id };
+                    tap.frame(&Arc::new(stream), KeptFrame { id, reference, frame, capture }, last_received);
                 }
-                let times = predicted.times();
-                let backend = (self.stream.backend != *predicted.backend()).then(|| predicted.backend().clone());
-                if let Some(backend) = backend {
-                    self.go_on_with(backend);
-                }
-                let picture = match outcome {
-                    Outcome::Picture(picture, frame) => {
-                        if let Some(tap) = &stage.recording {
-                            let stream = Recorded { serial: self.stream.serial, params, start: id };
-                            tap.frame(&Arc::new(stream), KeptFrame { id, reference, frame, capture }, last_received);
-                        }
-                        picture
-                    }
-                    Outcome::Shown(picture) => picture,
-                    Outcome::Stays(picture) => {
-                        self.spare.extend(picture);
-                        return Ok(());
-                    }
-                };
-                (picture, times)
+                picture
             }
-            Engine::Alone(decoder) => {
-                let before = Arc::clone(&self.stream);
-                let work = move |decoder: &mut Box<dyn Decoder>| {
-                    decoder.decode(&frame, &mut picture)?;
-                    let backend = (before.backend != *decoder.backend()).then(|| decoder.backend().clone());
-                    Ok((picture, decoder.times(), backend))
-                };
-                // From a processor that took over from a device that failed there is nothing else to go on with.
-                let patience = if self.stream.backend.is_device() { Patience::WORK } else { Patience::OPEN };
-                match decoder.run(patience, work) {
-                    Ok(result) => {
-                        let (picture, times, backend) = result.map_err(|error: DecodeError| codec_failure(&error))?;
-                        if let Some(backend) = backend {
-                            self.go_on_with(backend);
-                        }
-                        (picture, times)
-                    }
-                    Err(lost) => {
-                        // The frame and the picture that the driver keeps are lost with it.
-                        let reason = self.stream.backend.given_up(&lost);
-                        let decoder = decoder_instead(&params, reason.clone());
-                        wanted.given_up = Some(reason);
-                        self.go_on_with(decoder.backend().clone());
-                        self.engine = Engine::Alone(Runner::Here(decoder));
-                        return Ok(());
-                    }
-                }
+            Outcome::Stays(picture) => {
+                self.spare.extend(picture);
+                return Ok(());
             }
         };
         self.took = (7 * self.took + (stage.now)().since(began)) / 8;
@@ -337,11 +233,8 @@ impl OpenDecoder {
         let decoded = Decoded { stream: Arc::clone(&self.stream), id, picture, passed };
         let not_shown = if stage.records { stage.put(decoded) } else { stage.pictures.replace(decoded) };
         self.spare.extend(not_shown.map(|decoded| decoded.picture));
-        if let Engine::Predicted(predicted) = &mut self.engine
-            && reference > 0
-            && stage.jobs.waiting() == 0
-        {
-            predicted.get_ready();
+        if reference > 0 && stage.jobs.waiting() == 0 {
+            self.decoder.get_ready();
         }
         Ok(())
     }
@@ -354,6 +247,9 @@ mod tests {
     use std::sync::mpsc;
 
     use common::units::FrameId;
+    use kernels::BackendChoice;
+    use picture::coded::{FrameHeader, ReceivedFrame, StepIndex};
+    use picture::frame::{Chroma, FrameSize};
 
     use super::*;
     use crate::predicted;
@@ -395,7 +291,7 @@ mod tests {
             stage.jobs.replace(Job::Frame { arrived, clock_offset_us: None });
         }
         stage.jobs.close();
-        run(BackendChoice::Reference, None, &stage).unwrap();
+        run(&BackendChoice::Reference.into(), &stage).unwrap();
         let last = stage.pictures.try_take().unwrap();
         (stage.pictures.dropped() + 1, last)
     }
@@ -407,18 +303,6 @@ mod tests {
         let nothing = ReceivedFrame::empty(header, BlockLayout::new(&alone).blocks().len());
         let (decoded, last) = decoded(alone, (0..7).map(|id| (id, 0, nothing.clone())).collect());
         assert_eq!((decoded, last.id), (2, FrameId(6)));
-
-        // Of 33 ms.
-        let passes_over = |params: StreamParams, ms: u64| {
-            let mut wanted = Wanted { choice: BackendChoice::Cpu, device: None, given_up: None };
-            let mut open = OpenDecoder::new(params, 0, &mut wanted).unwrap();
-            open.took = Duration::from_millis(ms);
-            [0, 1, 2, 9].map(|waiting| open.passes_over(waiting))
-        };
-        assert_eq!(passes_over(alone, 16), [false, false, true, true]);
-        assert_eq!(passes_over(alone, 17), [false, true, true, true]);
-        assert_eq!(passes_over(predicted::tests::params(), 33), [false; 4]);
-        assert_eq!(passes_over(predicted::tests::params(), 34), [false, true, true, true]);
     }
 
     /// After a pause of the line all that it held back comes at once.

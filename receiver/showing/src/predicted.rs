@@ -1,86 +1,60 @@
-//! Frames that refer to others: the decoder and the states that it has.
+//! Frames, of which some may refer to others: the decoder of a stream and the states that it has.
+
+use std::time::Duration;
 
 use common::prediction::{HASH_EVERY, Held};
 use common::units::FrameId;
 use common::wire::states::StatesReport;
-use kernels::motion::{State, StateDecoder, open_state_decoder};
-use kernels::{BackendChoice, BackendInfo, CodecError, DecodeError, DecodeTimes, Picture};
+use kernels::{BackendInfo, DecodeTimes, Decoded, Decoder, Options, Picture, State};
 use net::failure::Failure;
 use net::limited;
-use picture::coded::{BlockState, FrameHeader, ReceivedFrame, StepIndex};
+use picture::coded::{BlockState, ReceivedFrame};
 use picture::gaps::Gaps;
 use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
-use picture::vectors::VectorLayout;
-use shell::apart::{self, Patience, Runner};
 use shell::exit::codec_failure;
 
-/// The decoder of a stream with prediction.
-pub struct Predicted {
-    params: StreamParams,
-    decoder: Runner<StateDecoder>,
-    backend: BackendInfo,
+/// The decoder of a stream. A stream without states holds none.
+pub struct StreamDecoder {
+    decoder: Decoder,
     held: Held<State>,
-    window: u8,
+    states: u8,
     coarse_blocks: usize,
-    /// True if the last frame that was decoded had no reference.
+    /// True if the last frame that was decoded had no reference: what a coarse block that is missing would be taken from.
     was_alone: bool,
-    times: DecodeTimes,
 }
 
 /// Outcome of a frame.
 pub enum Outcome {
-    /// Its picture, and the frame, which was decoded.
-    Picture(Picture, ReceivedFrame),
-    /// Its picture, which is no state: no frame can refer to it.
-    Shown(Picture),
+    /// Its picture; and the frame, if it has a state.
+    Picture(Picture, Option<ReceivedFrame>),
     /// None, so that the picture before it stays; the one that was to be written, unless a driver keeps it.
     Stays(Option<Picture>),
 }
 
-impl Predicted {
-    /// Opens the decoder. What `device` cannot do the processor does, and [`Self::backend`] says why; `given_up` is the
-    /// reason for which a device is not asked again.
-    pub fn open(
-        params: &StreamParams,
-        choice: BackendChoice,
-        device: Option<&str>,
-        given_up: &mut Option<String>,
-    ) -> Result<Self, Failure> {
-        let (asked, name) = (*params, device.map(str::to_owned));
-        let opened = match given_up {
-            Some(reason) => on_the_processor(params, reason.clone()),
-            None => match apart::once("open", Patience::OPEN, move || ready(&asked, choice, name.as_deref())) {
-                Ok(opened) => opened,
-                Err(lost) => {
-                    let reason = format!("the device was given up: {lost}");
-                    *given_up = Some(reason.clone());
-                    on_the_processor(params, reason)
-                }
-            },
-        };
-        let (decoder, backend) = opened?;
-        let decoder = Runner::of(decoder, &backend).map_err(Failure::device)?;
-        let window = params.codec.profile.states();
-        let coarse_blocks = BlockLayout::new(params).coarse_blocks();
-        let (held, times) = (Held::new(window), DecodeTimes::default());
-        Ok(Self { params: *params, decoder, backend, held, window, coarse_blocks, was_alone: false, times })
+impl StreamDecoder {
+    /// Opens the decoder. What its device cannot do the processor does, and [`Self::backend`] says why.
+    pub fn open(params: &StreamParams, options: &Options) -> Result<Self, Failure> {
+        let decoder = Decoder::open_ready(params, options).map_err(|error| codec_failure(&error))?;
+        let states = params.codec.profile.states();
+        let (held, coarse_blocks) = (Held::new(states), BlockLayout::new(params).coarse_blocks());
+        Ok(Self { decoder, held, states, coarse_blocks, was_alone: states == 0 })
     }
 
     /// Forgets the states: another sender begins.
     pub fn restart(&mut self) {
-        self.held = Held::new(self.window);
-        self.was_alone = false;
+        self.held = Held::new(self.states);
+        self.was_alone = self.states == 0;
     }
 
     /// Frees the decoder.
     pub fn end(self) {
-        self.decoder.end(Patience::WORK);
+        self.decoder.end();
     }
 
     /// Returns what decodes.
     pub fn backend(&self) -> &BackendInfo {
-        &self.backend
+        self.decoder.backend()
     }
 
     /// Decodes a frame into `out`. A device that does not answer is given up, and the processor goes on with the same states.
@@ -89,8 +63,7 @@ impl Predicted {
         id: FrameId,
         reference: u8,
         mut frame: ReceivedFrame,
-        mut out: Picture,
-        given_up: &mut Option<String>,
+        out: Picture,
     ) -> Result<Outcome, Failure> {
         let gaps = Gaps::of(&mut frame);
         let state = self.held.reference(id, reference).cloned();
@@ -106,87 +79,43 @@ impl Predicted {
             return Ok(Outcome::Stays(Some(out)));
         }
         self.was_alone = reference == 0;
-        let work = move |decoder: &mut StateDecoder| {
-            let state = decoder.decode_state(&frame, state.as_ref(), &mut out)?;
-            Ok::<_, DecodeError>((state, frame, out, decoder.times(), decoder.backend().clone()))
-        };
-        // From a processor that took over from a device that failed there is nothing else to go on with.
-        let patience = if self.backend.is_device() { Patience::WORK } else { Patience::OPEN };
-        let decoded = match self.decoder.run(patience, work) {
-            Ok(decoded) => decoded,
-            Err(lost) => {
-                // The frame and the picture that the driver keeps are lost with it.
-                let reason = self.backend.given_up(&lost);
-                let (decoder, backend) = on_the_processor(&self.params, reason.clone())?;
-                *given_up = Some(reason);
-                (self.decoder, self.backend) = (Runner::Here(decoder), backend);
-                self.was_alone = false;
-                self.held.on_not_used(id);
-                return Ok(Outcome::Stays(None));
-            }
-        };
-        let (state, frame, out, times, backend) = decoded.map_err(|error| codec_failure(&error))?;
-        if self.backend.is_device() && !backend.is_device() {
-            self.backend = backend;
-        }
-        self.times = times;
-        if !is_state {
+        let decoded = self.decoder.decode_owned(frame, state, out).map_err(|error| codec_failure(&error))?;
+        let Some(Decoded { picture, frame, state }) = decoded else {
+            // The frame and the picture are lost with their driver.
+            self.was_alone = self.states == 0;
             self.held.on_not_used(id);
-            return Ok(Outcome::Shown(out));
+            return Ok(Outcome::Stays(None));
+        };
+        if !is_state || state.is_none() {
+            self.held.on_not_used(id);
+            return Ok(Outcome::Picture(picture, None));
         }
-        let hash = id.0.is_multiple_of(HASH_EVERY).then(|| out.hash());
+        let hash = id.0.is_multiple_of(HASH_EVERY).then(|| picture.hash());
         self.held.on_used(id, gaps, state, hash);
-        Ok(Outcome::Picture(out, frame))
+        Ok(Outcome::Picture(picture, Some(frame)))
     }
 
-    /// Makes ready for a frame that refers to the last one, for a time in which no frame waits. A driver that is on a
-    /// thread of its own needs nothing.
+    /// Makes ready for a frame that refers to the last one, for a time in which no frame waits.
     pub fn get_ready(&mut self) {
-        if let (Runner::Here(decoder), Some(state)) = (&mut self.decoder, self.held.newest()) {
-            decoder.expect(state);
+        if let Some(state) = self.held.newest() {
+            self.decoder.expect(state);
         }
+    }
+
+    /// Returns true if a frame is left out, as [`Held::leaves_out`] decides.
+    pub fn leaves_out(&self, waiting: usize, took: Duration, interval: Duration) -> bool {
+        self.held.leaves_out(waiting, took, interval)
     }
 
     /// Returns the duration of the stages of the last frame decoded.
     pub fn times(&self) -> DecodeTimes {
-        self.times
+        self.decoder.times()
     }
 
-    /// Returns the fates of the last frames, for the sender.
+    /// Returns the fates of the last frames, for the sender; none of a stream without states.
     pub fn report(&self) -> Option<StatesReport> {
         self.held.report()
     }
-}
-
-type OpenedPredicted = Result<(StateDecoder, BackendInfo), Failure>;
-
-/// Opens the decoder of the processor, for this reason.
-fn on_the_processor(params: &StreamParams, reason: String) -> OpenedPredicted {
-    let decoder = open_state_decoder(params, BackendChoice::Cpu, None).map_err(|error| codec_failure(&error))?;
-    let backend = BackendInfo { reason, ..decoder.backend().clone() };
-    Ok((decoder, backend))
-}
-
-/// Opens the decoder and lets it decode: some OpenCL drivers compile a kernel when it runs first, which takes seconds.
-fn ready(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> OpenedPredicted {
-    let mut decoder = match open_state_decoder(params, choice, device) {
-        Err(error) if error.is_of_device() => {
-            return on_the_processor(params, format!("predicted frames are decoded on the processor: {error}"));
-        }
-        opened => opened.map_err(|error| codec_failure(&error))?,
-    };
-    let header = FrameHeader { step: StepIndex::MAX, fine_blocks: 0 };
-    let blocks = BlockLayout::new(params).blocks().len();
-    let [alone, predicted] = [0, VectorLayout::new(params.size).slices()].map(|slices| slices + blocks);
-    let (state, mut out) =
-        (Picture::for_stream(params.chroma, params.size), Picture::for_stream(params.chroma, params.size));
-    // Missing blocks leave no trace in the decoder.
-    let decoded = decoder.decode(&ReceivedFrame::empty(header, alone), None, &mut out);
-    let decoded =
-        decoded.and_then(|()| decoder.decode(&ReceivedFrame::empty(header, predicted), Some(&state), &mut out));
-    decoded.map_err(|error| codec_failure(&error))?;
-    let backend = decoder.backend().clone();
-    Ok((decoder, backend))
 }
 
 #[cfg(test)]
@@ -194,8 +123,8 @@ pub(crate) mod tests {
     use std::sync::mpsc;
 
     use common::wire::states::Fate;
-    use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder};
-    use kernels::{Backend, PictureRef, Target};
+    use kernels::{Backend, BackendChoice, Effort, Encoder, PictureRef, Target};
+    use picture::coded::StepIndex;
     use picture::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
     use picture::params::{CodecParams, Profile};
 
@@ -217,16 +146,16 @@ pub(crate) mod tests {
 
     /// Returns an encoder of such pictures, with a reference so many frames back or alone; it gives the frame and its state.
     pub(crate) fn coder(params: StreamParams) -> impl FnMut(usize, Option<(u8, &State)>) -> (ReceivedFrame, State) {
-        let settings = PredictionSettings { reference_age: 1, effort: Effort::Low };
-        let mut encoder = open_predicted_encoder(&params, settings, BackendChoice::Cpu, None).unwrap();
+        let mut encoder = Encoder::open(&params, BackendChoice::Cpu).unwrap();
+        encoder.set_search(Effort::Low, None);
         move |number, from| {
             let data = samples(number);
             let picture = PictureRef::new(PixelFormat::Grey8, params.size, &data).unwrap();
             let step = Target::Step(StepIndex::new(56).unwrap());
-            let (frame, unfinished) = encoder.encode_from(picture, step, from).unwrap();
-            let state = encoder.finish(unfinished).unwrap();
+            let frame = encoder.encode(picture, step, from).unwrap();
+            let state = encoder.state().unwrap().unwrap();
             assert_eq!(frame.reference, from.map_or(0, |(age, _)| age));
-            (ReceivedFrame::from(&frame.frame), state)
+            (ReceivedFrame::from(&frame), state)
         }
     }
 
@@ -238,25 +167,22 @@ pub(crate) mod tests {
         let (second, _) = code(1, Some((1, &state)));
         let (third, wanted) = code(2, Some((2, &state)));
 
-        let mut predicted = Predicted::open(&params, BackendChoice::Cpu, None, &mut None).unwrap();
-        let decoder = open_state_decoder(&params, BackendChoice::Cpu, None).unwrap();
-        predicted.decoder = Runner::apart("device", decoder).unwrap();
-        let mut given_up = None;
-        let mut decode = |predicted: &mut Predicted, id, reference, frame| {
+        let options = Options::from(BackendChoice::Cpu);
+        let mut predicted = StreamDecoder::open(&params, &options).unwrap();
+        let decode = |predicted: &mut StreamDecoder, id, reference, frame| {
             let out = Picture::for_stream(params.chroma, params.size);
-            predicted.decode(FrameId(id), reference, frame, out, &mut given_up).unwrap()
+            predicted.decode(FrameId(id), reference, frame, out).unwrap()
         };
         assert!(matches!(decode(&mut predicted, 0, 0, first), Outcome::Picture(out, _) if out == *state.picture()));
         // Its driver holds the thread from now on.
-        predicted.backend.kind = Backend::Opencl;
         let (let_go, held) = mpsc::channel::<()>();
-        assert!(predicted.decoder.run(Patience::WORK, move |_| held.recv()).is_err());
+        predicted.decoder.hang(held).unwrap();
         assert!(matches!(decode(&mut predicted, 1, 1, second), Outcome::Stays(None)));
         let nothing_missing = Fate::Used(Gaps::default());
         assert_eq!(predicted.report().unwrap().fates, [Fate::NotUsed, nothing_missing]);
         assert!(matches!(decode(&mut predicted, 2, 2, third), Outcome::Picture(out, _) if out == *wanted.picture()));
         let reason = &predicted.backend().reason;
-        assert_eq!((predicted.backend().kind, given_up.as_ref()), (Backend::Cpu, Some(reason)));
+        assert_eq!((predicted.backend().kind, options.given_up()), (Backend::Cpu, Some(reason.as_str())));
         assert!(reason.contains("has not answered"), "{reason}");
         drop(let_go);
     }
@@ -271,16 +197,16 @@ pub(crate) mod tests {
         let (mut second, _) = code(1, None);
         second.forget(0..1);
         let (third, wanted) = code(2, Some((1, &state)));
-        let mut predicted = Predicted::open(&params, BackendChoice::Cpu, None, &mut None).unwrap();
+        let mut predicted = StreamDecoder::open(&params, &BackendChoice::Cpu.into()).unwrap();
         let mut decode = |id, reference, frame| {
             let out = Picture::for_stream(params.chroma, params.size);
-            let outcome = predicted.decode(FrameId(id), reference, frame, out, &mut None).unwrap();
+            let outcome = predicted.decode(FrameId(id), reference, frame, out).unwrap();
             (outcome, predicted.report().unwrap().fates)
         };
         let whole = || Fate::Used(Gaps::default());
         assert!(matches!(decode(0, 0, first), (Outcome::Picture(out, _), _) if out == *state.picture()));
         let (outcome, fates) = decode(1, 0, second.clone());
-        assert!(matches!(outcome, Outcome::Shown(out) if out != *state.picture()));
+        assert!(matches!(outcome, Outcome::Picture(out, None) if out != *state.picture()));
         assert_eq!(fates, [Fate::NotUsed, whole()]);
         // The state of the second frame is that of the first.
         assert!(matches!(decode(2, 1, third), (Outcome::Picture(out, _), _) if out == *wanted.picture()));

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use common::config::ReceiverConfig;
 use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
+use kernels::Options;
 use net::clock;
 use net::failure::Failure;
 use net::link::{HangUp, Waker};
@@ -58,7 +59,8 @@ pub fn run_over(
     let Network { waker, hang_up, mut pulses, own, latency_limit, seen } = network;
     let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
-    decode::probe(shared.backend, shared.device.as_deref())?;
+    let compute = Options::new(shared.backend, shared.device.as_deref());
+    decode::probe(&compute)?;
     let is_file = |spec: &SinkSpec| spec.file().is_some();
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
@@ -117,8 +119,7 @@ pub fn run_over(
             pulse: decode_pulse,
             recording: tap(),
         };
-        let (backend, device) = (shared.backend, shared.device.clone());
-        spawn("decode", move || decode::run(backend, device.as_deref(), &stage))?
+        spawn("decode", move || decode::run(&compute, &stage))?
     };
 
     let mut watchdog = Watchdog::ready(pulses);

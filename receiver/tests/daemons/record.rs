@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use kernels::motion::open_predicted_decoder;
-use kernels::{BackendChoice, Picture};
+use kernels::{BackendChoice, ClipDecoder, Picture};
 use picture::container::{ContainerReader, Content, Damage, Entry, FileFrame};
-use picture::params::{Profile, StreamParams};
+use picture::params::StreamParams;
 
 use crate::support::{Daemon, Pair, has, pattern_numbers, read_y4m, until, until_nothing_is_lost};
 
@@ -44,24 +43,13 @@ fn read(path: &Path) -> Read {
 fn decoded(read: &Read) -> Vec<Vec<u8>> {
     let (params, mut next) = (read.params, 0);
     let mut picture = Picture::for_stream(params.chroma, params.size);
-    let mut alone = None;
-    let mut predicted = None;
-    match params.codec.profile {
-        Profile::Predicted(_) => predicted = open_predicted_decoder(&params, BackendChoice::Cpu, None).ok(),
-        _ => alone = kernels::open_decoder(&params, BackendChoice::Cpu, None).ok(),
-    }
+    let mut decoder = ClipDecoder::open(&params, BackendChoice::Cpu).unwrap();
     let mut pictures = Vec::new();
     for FileFrame { number, content } in &read.frames {
         let Content::Blocks { reference, frame, damaged: 0 } = content else { panic!("picture {number} is damaged") };
-        match (&mut alone, &mut predicted) {
-            (Some(decoder), _) => decoder.decode(frame, &mut picture).unwrap(),
-            (_, Some(decoder)) => {
-                (next..*number).for_each(|_| decoder.hold(&mut picture).unwrap());
-                decoder.decode(*reference, frame, &mut picture).unwrap();
-                assert_eq!(decoder.held_frames(), 0);
-            }
-            _ => panic!("there is no decoder"),
-        }
+        (next..*number).for_each(|_| decoder.hold(&mut picture).unwrap());
+        decoder.decode(*reference, frame, &mut picture).unwrap();
+        assert_eq!(decoder.held_frames(), 0);
         next = number + 1;
         pictures.push(picture.data().to_vec());
     }

@@ -17,15 +17,14 @@ use common::packetise::packetise;
 use common::prediction::Held;
 use common::units::{FrameId, Timestamp};
 use common::wire::media::Content;
-use kernels::motion::{Effort, State, StateDecoder, open_state_decoder};
-use kernels::{Backend, BackendChoice, Picture, PictureRef, Target};
-use picture::coded::{BlockState, PredictedFrame, ReceivedFrame};
+use kernels::{Backend, BackendChoice, Decoder, Effort, Picture, PictureRef, State, Target};
+use picture::coded::{BlockState, CodedFrame, ReceivedFrame};
 use picture::frame::{Chroma, FrameRate};
 use picture::gaps::Gaps;
 use picture::params::{CodecParams, Profile, StreamParams};
 use picture::pyramid::BlockLayout;
 use picture::y4m::{Y4mHeader, Y4mReader};
-use sending::predict::{Predicting, Told};
+use sending::predict::{StreamEncoder, Told};
 
 /// States that both ends keep, half a second at 30 frames a second.
 const STATES: u8 = 15;
@@ -64,7 +63,7 @@ struct Arguments {
 }
 
 struct Receiver {
-    decoder: StateDecoder,
+    decoder: Decoder,
     held: Held<State>,
 }
 
@@ -79,12 +78,12 @@ fn main() -> Result<()> {
     };
     let open = |name: &String| {
         let choice = choice(name);
-        let decoder = open_state_decoder(&params, choice, None)?;
+        let decoder = Decoder::open(&params, choice)?;
         println!("receiver: {name} ({})", decoder.backend().device);
         Ok(Receiver { decoder, held: Held::new(STATES) })
     };
     let receivers = arguments.receivers.iter().map(open).collect::<Result<Vec<_>>>()?;
-    let mut sender = Predicting::open(&params, choice(&arguments.sender), None)?;
+    let mut sender = StreamEncoder::open(&params, choice(&arguments.sender))?;
     println!("sender: {} ({})", sender.backend().kind, sender.backend().device);
     sender.set_effort(Effort::Low);
     let (random, coarse_blocks) = (arguments.seed, BlockLayout::new(&params).coarse_blocks());
@@ -96,7 +95,7 @@ struct Run<'a> {
     params: StreamParams,
     clip: Vec<Vec<u8>>,
     receivers: Vec<Receiver>,
-    sender: Predicting,
+    sender: StreamEncoder,
     random: u64,
     coarse_blocks: usize,
 }
@@ -160,9 +159,9 @@ impl Run<'_> {
     }
 
     /// Returns what arrives of a frame.
-    fn lose(&mut self, frame: &PredictedFrame) -> ReceivedFrame {
-        let mut received = ReceivedFrame::from(&frame.frame);
-        for packet in packetise(&frame.frame, 0, DATAGRAM_BYTES) {
+    fn lose(&mut self, frame: &CodedFrame) -> ReceivedFrame {
+        let mut received = ReceivedFrame::from(frame);
+        for packet in packetise(frame, 0, DATAGRAM_BYTES) {
             // Knuth's generator; its upper bits are the random ones.
             self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             if (self.random >> 33) % 100 < self.arguments.loss {
@@ -177,7 +176,7 @@ impl Run<'_> {
     fn receive(
         &mut self,
         id: FrameId,
-        frame: &PredictedFrame,
+        frame: &CodedFrame,
         received: &ReceivedFrame,
         breaks: bool,
     ) -> Result<Option<Vec<u32>>> {
@@ -196,10 +195,10 @@ impl Run<'_> {
                 continue;
             }
             let mut out = Picture::for_stream(self.params.chroma, self.params.size);
-            let mut state = receiver.decoder.decode_state(&received, reference, &mut out)?;
+            let mut state = receiver.decoder.decode(&received, reference, &mut out)?;
             if breaks && at == 0 {
                 out.data_mut()[0] ^= 1;
-                state = State::new(out.clone());
+                state = Some(State::new(out.clone()));
             }
             hashes.push(out.hash());
             receiver.held.on_used(id, gaps, state, Some(out.hash()));

@@ -7,20 +7,17 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use common::prediction::PredictionCounters;
 use common::session::FrameTimes;
 use common::units::{FrameId, Timestamp};
 use common::wire::control::SourceState;
-use kernels::motion::PredictError;
-use kernels::{BackendInfo, EncodeError, EncodeTimes, Encoder, PictureRef, Target, encoder_instead};
+use kernels::apart::Patience;
+use kernels::{BackendInfo, EncodeError, EncodeTimes, Target};
 use net::clock;
 use net::failure::Failure;
 use net::limited;
 use net::link::Waker;
-use picture::coded::PredictedFrame;
-use picture::frame::{FrameSize, PixelFormat};
+use picture::coded::CodedFrame;
 use picture::params::{CodecParams, StreamParams};
-use shell::apart::{Lost, Patience, Runner};
 use shell::exit::codec_failure;
 use shell::sd::Pulse;
 use shell::settings::OwnSide;
@@ -29,7 +26,7 @@ use shell::slot::{Put, Slot, Taken};
 use self::shrink::Shrinking;
 use crate::effects::LiveEffects;
 use crate::gate::Gate;
-use crate::predict::{Predicting, Told};
+use crate::predict::{CodedPicture, StreamEncoder, Told};
 use crate::source::{Samples, SourceFrame, SourceInfo};
 use crate::stall::Stall;
 use crate::thin::Thinning;
@@ -37,11 +34,11 @@ use crate::thin::Thinning;
 /// A coded frame on its way to the network thread.
 #[derive(Debug)]
 pub(crate) struct Encoded {
-    /// Number from an encoder that predicts; none from another.
-    pub(crate) id: Option<FrameId>,
+    /// The frame's number.
+    pub(crate) id: FrameId,
     /// The stream that it is of.
     pub(crate) params: StreamParams,
-    pub(crate) frame: PredictedFrame,
+    pub(crate) frame: Arc<CodedFrame>,
     pub(crate) times: FrameTimes,
     /// Time from the capture until this thread has taken it up.
     pub(crate) waited: Duration,
@@ -52,23 +49,13 @@ pub(crate) struct Encoded {
     pub(crate) backend: Arc<BackendInfo>,
 }
 
-/// The encoder of a stream.
-pub(crate) enum StreamEncoder {
-    /// Encoder of frames that are coded alone.
-    Alone(Runner<Box<dyn Encoder>>),
-    /// Encoder of frames that are predicted.
-    Predicting(Runner<Box<Predicting>>),
-}
-
 /// Parts of the encode thread.
 pub(crate) struct Encode {
     pub(crate) coder: StreamEncoder,
     /// The back end and the device that the encoder computes with.
     pub(crate) backend: Arc<BackendInfo>,
-    /// The last frame: its number, or at least that.
+    /// The number of the last frame.
     pub(crate) last: Option<FrameId>,
-    /// Format of which a picture has been coded.
-    pub(crate) known: PixelFormat,
     pub(crate) params: StreamParams,
     /// The configured code, before anything chose to predict.
     pub(crate) codec: CodecParams,
@@ -97,10 +84,9 @@ pub(crate) struct Encode {
 /// See [`Encode::reopen`].
 pub(crate) type Reopen = Box<dyn FnMut(StreamParams, Option<FrameId>) -> Result<Coding, Failure> + Send>;
 
-/// An encoder, what it computes with, and the stream that it codes.
+/// An encoder, and the stream that it codes.
 pub(crate) struct Coding {
     pub(crate) coder: StreamEncoder,
-    pub(crate) backend: BackendInfo,
     pub(crate) params: StreamParams,
 }
 
@@ -262,10 +248,10 @@ impl Encode {
     /// Takes a frame back that the network thread does not come to take: a newer one is better, and must not be predicted from one
     /// that never leaves.
     fn withdraw(&self) {
-        if !self.info.is_live || !matches!(self.coder, StreamEncoder::Predicting(_)) {
+        if !self.info.is_live {
             return;
         }
-        if let Some(Encoded { id: Some(id), .. }) = self.coded.take_left(self.handover_max) {
+        if let Some(Encoded { id, .. }) = self.coded.take_left(self.handover_max) {
             self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
             self.gate.tell(Told::Withdrawn(id));
         }
@@ -289,20 +275,13 @@ impl Encode {
         }
     }
 
-    /// Tells an encoder that predicts what has been told of the receiver, and lets it decode a frame as the receiver
-    /// has; false if there is none to decode.
+    /// Tells the encoder what has been told of the receiver, and lets it decode a frame as the receiver has; false if there is
+    /// none to decode.
     fn prepare(&mut self, now: Timestamp) -> Result<bool, Failure> {
-        let patience = if self.backend.is_device() { Patience::WORK } else { Patience::OPEN };
-        let StreamEncoder::Predicting(predicting) = &mut self.coder else { return Ok(false) };
-        let told = self.gate.take_told();
-        let work = move |predicting: &mut Box<Predicting>| {
-            told.into_iter().for_each(|told| predicting.on_told(told));
-            predicting.prepare(now)
-        };
-        match predicting.run(patience, work) {
-            Ok(prepared) => prepared.map_err(|error| codec_failure(&error)),
-            Err(lost) => self.predict_here(&lost).map(|()| false),
-        }
+        self.gate.take_told().into_iter().for_each(|told| self.coder.on_told(told));
+        let prepared = self.coder.prepare(now).map_err(|error| codec_failure(&error));
+        self.follow_backend();
+        prepared
     }
 
     /// Changes what is coded if another size is asked for, or if the source is another than before, with an encoder and effects
@@ -319,8 +298,8 @@ impl Encode {
             return false;
         }
         self.pulse.excuse(clock::now() + Patience::OPEN.longest());
-        let params = StreamParams { codec: self.codec, ..params };
-        let Coding { coder, backend, params } = match (self.reopen)(params, self.last) {
+        let params = StreamParams { size, codec: self.codec, ..self.params };
+        let Coding { coder, params } = match (self.reopen)(params, self.last) {
             Ok(coding) => coding,
             Err(failure) => {
                 tracing::warn!("pictures stay {}: {failure}", self.params.size);
@@ -330,141 +309,47 @@ impl Encode {
         };
         tracing::info!("pictures of {size} from now on");
         self.coder = coder;
-        self.set_backend(backend);
+        self.follow_backend();
         self.params = params;
-        self.known = PixelFormat::I420;
         self.effects = LiveEffects::new(self.own.clone(), size, params.chroma);
         self.shrinking = (size != self.info.size).then(|| Shrinking::new(self.info.size, size, params.chroma));
         true
     }
 
-    /// Returns the patience with a picture of this format.
-    fn patience(&mut self, format: PixelFormat) -> Patience {
-        let is_known = std::mem::replace(&mut self.known, format) == format;
-        if !self.backend.is_device() {
-            // A processor that took over from a device that failed: there is nothing else to go on with.
-            Patience::OPEN
-        } else if is_known {
-            Patience::WORK
-        } else {
-            self.pulse.excuse(clock::now() + Patience::OPEN.longest());
-            Patience::OPEN
-        }
-    }
-
     /// Codes a picture; none if the device does not answer, in whose place there is the processor from then on.
     fn code(&mut self, picture: SourceFrame) -> Result<Option<Coded>, Failure> {
-        let (target, patience) = (Target::Bytes(self.gate.budget_bytes()), self.patience(picture.format));
-        match &mut self.coder {
-            StreamEncoder::Alone(encoder) => {
-                let coded = encoder.run(patience, alone(picture, self.params.size, target));
-                self.on_alone(coded)
-            }
-            StreamEncoder::Predicting(predicting) => {
-                let told = self.gate.take_told();
-                let coded = predicting.run(patience, predict(picture, self.params.size, target, told));
-                self.on_predicted(coded)
-            }
+        let began = clock::now();
+        if let Some(longest) = self.coder.longest(picture.format) {
+            self.pulse.excuse(began + longest);
         }
-    }
-
-    fn on_alone(&mut self, coded: Result<Result<Ran, EncodeError>, Lost>) -> Result<Option<Coded>, Failure> {
-        match coded {
-            Ok(ran) => {
-                let Ran { coded, backend, .. } = ran.map_err(|error| failure(&error))?;
-                self.last = Some(self.last.map_or(FrameId(0), FrameId::next));
-                self.set_backend(backend);
-                Ok(Some(coded))
-            }
-            Err(lost) => {
-                let encoder = encoder_instead(&self.params, self.backend.given_up(&lost));
-                self.set_backend(encoder.backend().clone());
-                self.coder = StreamEncoder::Alone(Runner::Here(encoder));
-                Ok(None)
-            }
-        }
-    }
-
-    fn on_predicted(&mut self, coded: Result<Result<Ran, PredictError>, Lost>) -> Result<Option<Coded>, Failure> {
-        match coded {
-            Ok(ran) => {
-                let Ran { coded, backend, counters } = ran.map_err(|error| match error {
-                    PredictError::Encode(error) => failure(&error),
-                    PredictError::Decode(error) => codec_failure(&error),
-                })?;
-                self.gate.set_prediction(counters);
-                self.last = coded.id;
-                self.set_backend(backend);
-                Ok(Some(coded))
-            }
-            Err(lost) => self.predict_here(&lost).map(|()| None),
-        }
-    }
-
-    /// Predicts on the processor from now on, which knows nothing of the frames before.
-    fn predict_here(&mut self, lost: &Lost) -> Result<(), Failure> {
-        let predicting = Predicting::instead(&self.params, self.backend.given_up(lost), self.last);
-        let predicting = predicting.map_err(|error| codec_failure(&error))?.in_real_time();
-        self.set_backend(predicting.backend());
-        self.coder = StreamEncoder::Predicting(Runner::Here(Box::new(predicting)));
-        Ok(())
+        self.gate.take_told().into_iter().for_each(|told| self.coder.on_told(told));
+        let target = Target::Bytes(self.gate.budget_bytes());
+        let coded = self.coder.code_owned((picture.format, picture.data), target, began);
+        let coded = coded.map_err(|error| failure(&error))?;
+        self.follow_backend();
+        let Some(CodedPicture { id, frame, data }) = coded else { return Ok(None) };
+        let now = clock::now();
+        let took = now.since(began);
+        self.coder.on_took(took, now);
+        self.gate.set_prediction(self.coder.counters());
+        self.last = Some(id);
+        Ok(Some(Coded { id, frame, stages: self.coder.times(took), data }))
     }
 
     /// Notes what codes, and says so if it is something else than before.
-    fn set_backend(&mut self, backend: BackendInfo) {
-        if *self.backend != backend {
+    fn follow_backend(&mut self) {
+        let backend = self.coder.backend();
+        if *self.backend != *backend {
             tracing::warn!("{} on {} from now on: {}", backend.kind, backend.device, backend.reason);
-            self.backend = Arc::new(backend);
+            self.backend = Arc::new(backend.clone());
         }
     }
-}
-
-/// Returns the work that codes a picture alone.
-fn alone(
-    picture: SourceFrame,
-    size: FrameSize,
-    target: Target,
-) -> impl FnOnce(&mut Box<dyn Encoder>) -> Result<Ran, EncodeError> + Send + 'static {
-    move |encoder| {
-        let frame = encoder.encode(PictureRef::new(picture.format, size, &picture.data)?, target)?;
-        let frame = PredictedFrame { reference: 0, frame };
-        let coded = Coded { id: None, frame, stages: encoder.times(), data: picture.data };
-        Ok(Ran { coded, backend: encoder.backend().clone(), counters: PredictionCounters::default() })
-    }
-}
-
-/// Returns the work that codes a picture from what the receiver holds, of which this has been told.
-fn predict(
-    picture: SourceFrame,
-    size: FrameSize,
-    target: Target,
-    told: Vec<Told>,
-) -> impl FnOnce(&mut Box<Predicting>) -> Result<Ran, PredictError> + Send + 'static {
-    move |predicting| {
-        let began = clock::now();
-        told.into_iter().for_each(|told| predicting.on_told(told));
-        let reference = PictureRef::new(picture.format, size, &picture.data).map_err(EncodeError::from)?;
-        let (id, frame) = predicting.code(reference, target, began)?;
-        let now = clock::now();
-        let code = now.since(began);
-        predicting.on_took(code, now);
-        let coded = Coded { id: Some(id), frame, stages: predicting.times(code), data: picture.data };
-        Ok(Ran { coded, backend: predicting.backend(), counters: predicting.counters() })
-    }
-}
-
-/// A coded picture, and the back end that coded it.
-struct Ran {
-    coded: Coded,
-    backend: BackendInfo,
-    /// Of an encoder that predicts.
-    counters: PredictionCounters,
 }
 
 /// A picture that has been coded.
 struct Coded {
-    id: Option<FrameId>,
-    frame: PredictedFrame,
+    id: FrameId,
+    frame: Arc<CodedFrame>,
     stages: EncodeTimes,
     /// The memory of the picture.
     data: Samples,
@@ -485,9 +370,11 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
+    use common::wire::states::{Fate, StatesReport};
     use kernels::{Backend, BackendChoice};
     use picture::effects::Effects;
-    use picture::frame::{Chroma, ColourSpace};
+    use picture::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+    use picture::gaps::Gaps;
     use picture::params::Profile;
 
     use super::*;
@@ -502,13 +389,12 @@ mod tests {
         };
         let rate = "5M".parse().unwrap();
         let own = OwnSide::new(rate, rate, Effects::default());
-        let predicting = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+        let coder = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap();
         let StreamParams { size, frame_rate, colour, .. } = params;
         Encode {
-            backend: Arc::new(predicting.backend()),
-            coder: StreamEncoder::Predicting(Runner::apart("device", Box::new(predicting)).unwrap()),
+            backend: Arc::new(coder.backend().clone()),
+            coder,
             last: None,
-            known: PixelFormat::I420,
             params,
             info: SourceInfo { size, frame_rate, colour, raster: params.raster, is_live: true, is_there: true },
             gate: Arc::new(Gate::new(900)),
@@ -599,7 +485,7 @@ mod tests {
             std::iter::from_fn(taken).collect::<Vec<_>>()
         });
         encode.run().unwrap();
-        assert_eq!(network.join().unwrap(), [0, 1, 2].map(|id| Some(FrameId(id))));
+        assert_eq!(network.join().unwrap(), [0, 1, 2].map(FrameId));
         assert_eq!(gate.unwanted.load(Ordering::Relaxed), 0);
     }
 
@@ -610,7 +496,7 @@ mod tests {
         let (coded, gate) = (encode.coded.clone(), Arc::clone(&encode.gate));
         encode.run().unwrap();
         let waiting = coded.try_take().unwrap();
-        assert_eq!((waiting.id, waiting.frame.reference), (Some(FrameId(0)), 0));
+        assert_eq!((waiting.id, waiting.frame.reference), (FrameId(0), 0));
         assert_eq!((gate.unwanted.load(Ordering::Relaxed), gate.prediction().frames), (2, 1));
     }
 
@@ -628,16 +514,20 @@ mod tests {
             coded.map(|coded| (coded.id, coded.frame.reference))
         };
         let first = [0, 1].map(|number| code(&mut encode, number));
-        assert_eq!(first, [Some((Some(FrameId(0)), 0)), Some((Some(FrameId(1)), 1))]);
+        assert_eq!(first, [Some((FrameId(0), 0)), Some((FrameId(1), 1))]);
+        assert!(encode.prepare(clock::now()).unwrap(), "the last frame's state");
         // Its driver holds the thread from now on.
         let (let_go, held) = mpsc::channel::<()>();
-        let StreamEncoder::Predicting(runner) = &mut encode.coder else { panic!("it predicts") };
-        assert!(runner.run(Patience::WORK, move |_| held.recv()).is_err());
-        encode.backend = Arc::new(BackendInfo { kind: Backend::Opencl, ..(*encode.backend).clone() });
+        encode.coder.hang(held).unwrap();
+        encode.follow_backend();
         assert_eq!(code(&mut encode, 2), None);
         assert!(encode.backend.reason.contains("has not answered"), "{}", encode.backend.reason);
+        // The picture is lost, the states are not, of which the receiver tells meanwhile.
+        let fates = vec![Fate::Used(Gaps::default()); 2];
+        let report = StatesReport { newest: FrameId(1), hash: None, fates };
+        encode.gate.tell(Told::Report(report, clock::now()));
         let after = [3, 4].map(|number| code(&mut encode, number));
-        assert_eq!(after, [Some((Some(FrameId(2)), 0)), Some((Some(FrameId(3)), 1))]);
+        assert_eq!(after, [Some((FrameId(2), 1)), Some((FrameId(3), 1))]);
         assert_eq!(encode.backend.kind, Backend::Cpu);
         let prepared = [(); 2].map(|()| encode.prepare(clock::now()).unwrap());
         assert_eq!(prepared, [true, false], "the last frame's state, and nothing else");

@@ -153,15 +153,12 @@ impl SenderLink {
         }
         self.parts.backend = encoded.backend;
         if let Some(recording) = &mut self.parts.recording {
-            recording.on_frame(&encoded.frame.frame, encoded.times.capture, now);
+            recording.on_frame(&encoded.frame, encoded.times.capture, now);
         }
         if let Some(given) = &mut self.parts.given {
             given(encoded.times.capture);
         }
-        match encoded.id {
-            Some(id) => session.on_predicted_frame(id, encoded.frame, encoded.times, now),
-            None => session.on_frame(encoded.frame.frame, encoded.times, now),
-        }
+        session.on_frame(encoded.id, &encoded.frame, encoded.times, now);
         self.given += 1;
         self.follow_target();
         true

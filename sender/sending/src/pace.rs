@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use common::units::Timestamp;
-use kernels::motion::Effort;
+use kernels::Effort;
 
 use crate::thin;
 

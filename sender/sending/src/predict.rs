@@ -1,25 +1,26 @@
-//! Prediction: what the receiver holds, and pictures coded from it.
+//! Coding of pictures for receivers: alone, or from what all of them hold.
 
+#[cfg(test)]
+mod several;
+
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
-use common::prediction::{PredictionCounters, References, StatesOutcome};
+use common::prediction::{PredictionCounters, ReceiverId, Receivers, StatesOutcome};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
-use kernels::motion::{
-    Effort, PredictError, PredictedEncoder, PredictionSettings, State, Unfinished, open_predicted_encoder,
-};
 use kernels::{
-    BackendChoice, BackendInfo, CodecError, DecodeError, EncodeError, EncodeTimes, OpenError, PictureRef, Target,
+    BackendInfo, DecodeError, Effort, EncodeError, EncodeTimes, Encoder, OpenError, Options, PictureRef, State, Target,
 };
 use net::limited;
-use picture::coded::PredictedFrame;
-use picture::gaps::Gaps;
+use picture::coded::CodedFrame;
+use picture::frame::PixelFormat;
 use picture::params::StreamParams;
-use picture::replay::Replay;
 
 use crate::pace::{Limits, Pace};
 
-/// Messages of the network thread to the encoder about the receiver.
+/// Messages of the network thread to the encoder about a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// It begins anew, with nothing.
@@ -30,12 +31,13 @@ pub enum Told {
     Withdrawn(FrameId),
 }
 
-/// An encoder that predicts from what the receiver holds.
-pub struct Predicting {
-    encoder: PredictedEncoder,
-    /// Why the processor codes though something else was asked for.
-    instead: Option<String>,
-    references: References<PredictedFrame, State>,
+/// The only receiver of a call.
+pub const PEER: ReceiverId = ReceiverId(0);
+
+/// The encoder of a stream, and what its receivers hold. Of a stream without states they hold nothing.
+pub struct StreamEncoder {
+    encoder: Encoder,
+    receivers: Receivers<Arc<CodedFrame>, State>,
     interval: Duration,
     pace: Pace,
     pixels: usize,
@@ -44,11 +46,21 @@ pub struct Predicting {
     /// True if the last frame was below that.
     is_small: bool,
     /// The last frame, while its state has yet to be computed.
-    unfinished: Option<(FrameId, Unfinished)>,
+    unfinished: Option<FrameId>,
+    /// The time in which vectors are looked for, if that is limited.
+    search_time: Option<Duration>,
 }
 
-/// The first settings of an encoder: a call chooses references itself.
-const SETTINGS: PredictionSettings = PredictionSettings { reference_age: 1, effort: Effort::Medium };
+/// A frame that has been coded, its number, and the memory of its picture.
+pub struct CodedPicture<D> {
+    /// The frame's number.
+    pub id: FrameId,
+    /// The frame.
+    pub frame: Arc<CodedFrame>,
+    /// The picture's samples.
+    pub data: D,
+}
+
 /// Bits per pixel above which prediction gains little, and takes as much time as ever.
 const BITS_MOST: f64 = 0.3;
 /// Pixels a second for each processor, above which it is not worth trying: half of 1280x720 at 30 a second is below it.
@@ -59,46 +71,33 @@ pub fn is_plausible(params: &StreamParams, processors: usize) -> bool {
     params.size.pixels() as f64 * params.frame_rate.as_f64() <= PIXELS_MOST * processors as f64
 }
 
-impl Predicting {
-    /// Opens the encoder, on the processor if a device cannot be opened.
-    pub fn open(params: &StreamParams, choice: BackendChoice, device: Option<&str>) -> Result<Self, OpenError> {
-        match open_predicted_encoder(params, SETTINGS, choice, device) {
-            Err(error) if error.is_of_device() => {
-                Self::instead(params, format!("predicted frames are coded on the processor: {error}"), None)
-            }
-            encoder => Ok(Self::with(params, encoder?)),
-        }
+impl StreamEncoder {
+    /// Opens the encoder of a stream that goes to [`PEER`], on the caller's thread.
+    pub fn open(params: &StreamParams, options: impl Into<Options>) -> Result<Self, OpenError> {
+        Ok(Self::with(params, Encoder::open(params, options)?, None))
     }
 
-    /// Opens the encoder of the processor for this reason. It goes on behind the frame `last`, and knows nothing of it.
-    pub fn instead(params: &StreamParams, reason: String, last: Option<FrameId>) -> Result<Self, OpenError> {
-        let opened = Self::with(params, open_predicted_encoder(params, SETTINGS, BackendChoice::Cpu, None)?);
-        Ok(Self { instead: Some(reason), ..opened.after(last) })
-    }
-
-    /// Makes it go on behind the frame `last`, of which it knows nothing.
-    pub fn after(self, last: Option<FrameId>) -> Self {
-        Self { references: self.references.after(last), ..self }
-    }
-
-    fn with(params: &StreamParams, encoder: PredictedEncoder) -> Self {
-        let interval = params.frame_rate.interval();
+    /// Makes one of an encoder that has been opened. It goes on behind the frame `last`, of which it knows nothing.
+    pub fn with(params: &StreamParams, encoder: Encoder, last: Option<FrameId>) -> Self {
+        let (states, interval) = (params.codec.profile.states(), params.frame_rate.interval());
+        let mut receivers = Receivers::new(states, interval, last);
+        receivers.join(PEER);
         Self {
             encoder,
-            instead: None,
-            references: References::new(params.codec.profile.states(), interval),
+            receivers,
             interval,
             pace: Pace::new(Limits::ASKED, interval),
             pixels: params.size.pixels(),
-            bytes_most: usize::MAX,
+            bytes_most: if states == 0 { 0 } else { usize::MAX },
             is_small: true,
             unfinished: None,
+            search_time: None,
         }
     }
 
     /// Makes it predict only where that is worth it: frames of few bits, while the machine has time to spare.
     pub fn only_where_worth_it(mut self) -> Self {
-        self.bytes_most = (BITS_MOST * self.pixels as f64 / 8.0) as usize;
+        self.bytes_most = self.bytes_most.min((BITS_MOST * self.pixels as f64 / 8.0) as usize);
         self.pace = Pace::new(Limits::SPARE, self.interval);
         self
     }
@@ -106,9 +105,19 @@ impl Predicting {
     /// Limits the search for motion in each frame, by its effort and by the clock, as live pictures need: a frame that is late is
     /// worth less than the bits that better vectors save.
     pub fn in_real_time(mut self) -> Self {
-        self.encoder.set_effort(self.pace.effort().unwrap_or_default());
-        self.encoder.set_search_time(Some(self.pace.search_time()));
+        self.search_time = Some(self.pace.search_time());
+        self.set_effort(self.pace.effort().unwrap_or_default());
         self
+    }
+
+    /// Counts a receiver, which holds nothing.
+    pub fn join(&mut self, receiver: ReceiverId) {
+        self.receivers.join(receiver);
+    }
+
+    /// Counts a receiver no longer.
+    pub fn leave(&mut self, receiver: ReceiverId) {
+        self.receivers.leave(receiver);
     }
 
     /// Returns true if frames are predicted now.
@@ -116,45 +125,32 @@ impl Predicting {
         self.is_small && self.pace.effort().is_some()
     }
 
-    /// Codes a picture that is not sent, on a device with everything that it will do: some drivers compile a kernel when it runs
-    /// first.
-    pub fn warm_up(&mut self, picture: PictureRef<'_>, target: Target) -> Result<(), EncodeError> {
-        match self.try_out(picture, target) {
-            Err(PredictError::Encode(error)) => Err(error),
-            // It can decode its own frames.
-            Err(PredictError::Decode(_)) | Ok(()) => Ok(()),
-        }
-    }
-
-    fn try_out(&mut self, picture: PictureRef<'_>, target: Target) -> Result<(), PredictError> {
-        let (_, unfinished) = self.encoder.encode_from(picture, target, None)?;
-        let state = self.encoder.finish(unfinished)?;
-        if self.encoder.backend().is_device() {
-            let (frame, unfinished) = self.encoder.encode_from(picture, target, Some((1, &state)))?;
-            self.encoder.finish(unfinished)?;
-            let reference = (frame.reference > 0).then_some(&state);
-            self.encoder.decoder().replay(&frame, &Gaps::default(), reference)?;
-        }
-        Ok(())
-    }
-
     /// Returns what codes.
-    pub fn backend(&self) -> BackendInfo {
-        let backend = self.encoder.backend().clone();
-        BackendInfo { reason: self.instead.clone().unwrap_or(backend.reason), ..backend }
+    pub fn backend(&self) -> &BackendInfo {
+        self.encoder.backend()
     }
 
-    /// Takes what has been told.
+    /// Returns the longest time that a picture of this format may take, as [`Encoder::longest`] does.
+    pub fn longest(&self, format: PixelFormat) -> Option<Duration> {
+        self.encoder.longest(format)
+    }
+
+    /// Takes what has been told of [`PEER`].
     pub fn on_told(&mut self, told: Told) {
+        self.on_told_of(PEER, told);
+    }
+
+    /// Takes what has been told of a receiver.
+    pub fn on_told_of(&mut self, receiver: ReceiverId, told: Told) {
         match told {
-            Told::Restart => self.references.restart(),
+            Told::Restart => self.receivers.join(receiver),
             Told::Withdrawn(id) => {
-                self.unfinished.take_if(|(unfinished, _)| *unfinished == id);
-                self.references.withdraw(id);
+                self.unfinished.take_if(|unfinished| *unfinished == id);
+                self.receivers.withdraw(id);
             }
             Told::Report(report, at) => {
                 let newest = report.newest.0;
-                match self.references.on_report(report, at) {
+                match self.receivers.on_report(receiver, report, at) {
                     StatesOutcome::News | StatesOutcome::Known => {}
                     StatesOutcome::Contradiction => {
                         limited!(warn, "a report of states, up to frame {newest}, contradicts an earlier one");
@@ -165,7 +161,7 @@ impl Predicting {
         }
     }
 
-    /// Computes the state of the last frame, or decodes one frame as the receiver has, so that the next one to be coded need not
+    /// Computes the state of the last frame, or decodes one frame as a receiver has, so that the next one to be coded need not
     /// wait for that; false if there is nothing to do.
     pub fn prepare(&mut self, now: Timestamp) -> Result<bool, DecodeError> {
         if self.settle()? {
@@ -174,44 +170,68 @@ impl Predicting {
         if !self.tries() {
             return Ok(false);
         }
-        self.references.prepare(now, self.encoder.decoder())
+        self.receivers.prepare(now, &mut self.encoder)
     }
 
-    /// Codes a picture at `now`; its number and its frame.
+    /// Codes a picture at `now`; returns the frame and its number.
     pub fn code(
         &mut self,
         picture: PictureRef<'_>,
         target: Target,
         now: Timestamp,
-    ) -> Result<(FrameId, PredictedFrame), PredictError> {
+    ) -> Result<(FrameId, Arc<CodedFrame>), EncodeError> {
+        let reference = self.reference(target, now)?;
+        let reference = reference.as_ref().map(|(age, state)| (*age, state));
+        let frame = self.encoder.encode(picture, target, reference)?;
+        Ok(self.on_coded(frame, now))
+    }
+
+    /// Codes a picture as [`Self::code`] does, of samples that a driver may keep: returns none if it has kept them, and
+    /// the frame is lost with them.
+    pub fn code_owned<D: Deref<Target = [u8]> + Send + 'static>(
+        &mut self,
+        (format, data): (PixelFormat, D),
+        target: Target,
+        now: Timestamp,
+    ) -> Result<Option<CodedPicture<D>>, EncodeError> {
+        let reference = self.reference(target, now)?;
+        let Some((frame, data)) = self.encoder.encode_owned(format, data, target, reference)? else { return Ok(None) };
+        let (id, frame) = self.on_coded(frame, now);
+        Ok(Some(CodedPicture { id, frame, data }))
+    }
+
+    /// Returns what the next frame is predicted from; none if it is to be coded alone.
+    fn reference(&mut self, target: Target, now: Timestamp) -> Result<Option<(u8, State)>, DecodeError> {
         self.settle()?;
         self.is_small = !matches!(target, Target::Bytes(bytes) if bytes > self.bytes_most);
-        let (frame, unfinished) = if self.tries() {
-            let mismatches = self.references.counters().mismatches;
-            let reference = self.references.next(now, self.encoder.decoder())?;
-            if self.references.counters().mismatches > mismatches {
-                limited!(
-                    warn,
-                    "the receiver's picture is not the one that this sender computed: a frame without a reference follows"
-                );
-            }
-            let reference = reference.as_ref().map(|(age, state)| (*age, state));
-            let (frame, unfinished) = self.encoder.encode_from(picture, target, reference)?;
-            (frame, Some(unfinished))
-        } else {
-            (self.encoder.encode_alone(picture, target)?, None)
-        };
-        let id = self.references.next_frame();
-        self.references.on_coded(frame.reference, frame.clone(), None, now);
-        self.unfinished = unfinished.map(|unfinished| (id, unfinished));
-        Ok((id, frame))
+        if !self.tries() {
+            return Ok(None);
+        }
+        let mismatches = self.receivers.counters().mismatches;
+        let reference = self.receivers.next(now, &mut self.encoder)?;
+        if self.receivers.counters().mismatches > mismatches {
+            limited!(
+                warn,
+                "the receiver's picture is not the one that this sender computed: a frame without a reference follows"
+            );
+        }
+        Ok(reference)
+    }
+
+    fn on_coded(&mut self, frame: CodedFrame, now: Timestamp) -> (FrameId, Arc<CodedFrame>) {
+        let frame = Arc::new(frame);
+        let id = self.receivers.on_coded(frame.reference, &frame, now);
+        // The state of a frame that nothing is predicted from can wait until something is.
+        self.unfinished = self.tries().then_some(id);
+        (id, frame)
     }
 
     /// Computes the state of the last frame, which leaves before that; false if it has been.
     fn settle(&mut self) -> Result<bool, DecodeError> {
-        let Some((id, unfinished)) = self.unfinished.take() else { return Ok(false) };
-        let state = self.encoder.finish(unfinished)?;
-        self.references.on_state(id, state);
+        let Some(id) = self.unfinished.take() else { return Ok(false) };
+        if let Some(state) = self.encoder.state()? {
+            self.receivers.on_state(id, &state);
+        }
         Ok(true)
     }
 
@@ -237,37 +257,45 @@ impl Predicting {
 
     /// Sets how much is done to find motion.
     pub fn set_effort(&mut self, effort: Effort) {
-        self.encoder.set_effort(effort);
+        self.encoder.set_search(effort, self.search_time);
     }
 
     /// Returns the duration of the stages of the last frame, which took `all`: what is more than the encoder's own time
-    /// has gone into what the receiver holds.
+    /// has gone into what the receivers hold.
     pub fn times(&self, all: Duration) -> EncodeTimes {
         let times = self.encoder.times();
         let known = times.upload + times.motion + times.compensate + times.transform + times.code;
-        EncodeTimes { compensate: times.compensate + all.saturating_sub(known), ..times }
+        match self.bytes_most {
+            0 => times,
+            _ => EncodeTimes { compensate: times.compensate + all.saturating_sub(known), ..times },
+        }
+    }
+
+    /// Lets its device hang, as [`Encoder::hang`] does.
+    #[cfg(test)]
+    pub(crate) fn hang(&mut self, held: std::sync::mpsc::Receiver<()>) -> Result<(), OpenError> {
+        self.encoder.hang(held)
     }
 
     /// Returns what has been counted.
     pub fn counters(&self) -> PredictionCounters {
-        self.references.counters()
+        self.receivers.counters()
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use common::prediction::Held;
-    use kernels::motion::{StateDecoder, open_state_decoder};
-    use kernels::{BACK_ENDS, Backend, Picture};
+    use kernels::{BACK_ENDS, Backend, BackendChoice, Decoder, Picture};
     use picture::coded::ReceivedFrame;
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, PixelFormat};
+    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
     use picture::gaps::Gaps;
     use picture::params::{CodecParams, Profile};
 
     use super::*;
     use crate::source::pattern::Pattern;
 
-    fn params() -> StreamParams {
+    pub(in crate::predict) fn params() -> StreamParams {
         let codec = CodecParams { profile: Profile::Predicted(15), ..CodecParams::default() };
         StreamParams {
             colour: ColourSpace::JPEG,
@@ -277,17 +305,12 @@ mod tests {
     }
 
     /// Decodes a whole frame as its receiver does; returns what the receiver reports.
-    fn arrive(
-        (id, frame): (FrameId, &PredictedFrame),
-        decoder: &mut StateDecoder,
-        held: &mut Held<Picture>,
-    ) -> StatesReport {
-        let mut received = ReceivedFrame::from(&frame.frame);
+    fn arrive((id, frame): (FrameId, &CodedFrame), decoder: &mut Decoder, held: &mut Held<State>) -> StatesReport {
+        let mut received = ReceivedFrame::from(frame);
         let (gaps, params) = (Gaps::of(&mut received), params());
         let mut out = Picture::for_stream(params.chroma, params.size);
-        decoder.decode(&received, held.reference(id, frame.reference), &mut out).unwrap();
-        let hash = out.hash();
-        held.on_used(id, gaps, out, Some(hash));
+        let state = decoder.decode(&received, held.reference(id, frame.reference), &mut out).unwrap();
+        held.on_used(id, gaps, state, Some(out.hash()));
         held.report().unwrap()
     }
 
@@ -300,16 +323,16 @@ mod tests {
     #[test]
     fn the_processor_codes_where_a_device_cannot_be_opened_and_goes_on_behind_its_frames() {
         let params = params();
-        let sender = Predicting::open(&params, BackendChoice::Opencl, Some("no such device")).unwrap();
-        let BackendInfo { kind, reason, .. } = sender.backend();
-        assert!(
-            kind == Backend::Cpu && reason.starts_with("predicted frames are coded on the processor: "),
-            "{reason}"
-        );
-        let mut sender = Predicting::instead(&params, "why".to_owned(), Some(FrameId(41))).unwrap();
-        assert_eq!((sender.backend().kind, sender.backend().reason), (Backend::Cpu, "why".to_owned()));
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
         pattern.draw(0, 0, &mut data);
+        let nowhere = (BackendChoice::Opencl, Some("no such device"));
+        let encoder = Encoder::open_ready(&params, nowhere, (PixelFormat::I420, &data), Target::Bytes(900)).unwrap();
+        let mut sender = StreamEncoder::with(&params, encoder, Some(FrameId(41)));
+        let BackendInfo { kind, reason, .. } = sender.backend();
+        assert!(
+            *kind == Backend::Cpu && reason.starts_with("predicted frames are coded on the processor: "),
+            "{reason}"
+        );
         let coded = [0, 33_333].map(|us| {
             let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
             let (id, frame) = sender.code(picture, Target::Bytes(900), Timestamp::from_us(us)).unwrap();
@@ -322,10 +345,10 @@ mod tests {
     #[test]
     fn nothing_refers_to_a_frame_that_was_withdrawn() {
         let params = params();
-        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap();
+        let mut sender = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap();
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
         pattern.draw(0, 0, &mut data);
-        let code = |sender: &mut Predicting, us| {
+        let code = |sender: &mut StreamEncoder, us| {
             let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
             let (id, frame) = sender.code(picture, Target::Bytes(900), Timestamp::from_us(us)).unwrap();
             (id.0, frame.reference)
@@ -352,9 +375,9 @@ mod tests {
 
     fn states_are_those_of(choice: BackendChoice) {
         let params = params();
-        let mut sender = Predicting::open(&params, choice, None).unwrap();
+        let mut sender = StreamEncoder::open(&params, choice).unwrap();
         assert_eq!(sender.backend().kind.name(), format!("{choice:?}").to_lowercase());
-        let mut decoder = open_state_decoder(&params, choice, None).unwrap();
+        let mut decoder = Decoder::open(&params, choice).unwrap();
         let mut held: Held<State> = Held::new(15);
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
         let mut random = 7_u64;
@@ -376,7 +399,7 @@ mod tests {
             if chance(10) == 0 {
                 continue;
             }
-            let mut received = ReceivedFrame::from(&frame.frame);
+            let mut received = ReceivedFrame::from(&*frame);
             if frame.reference > 0 && chance(3) == 0 {
                 let start = chance(received.block_count() as u64) as usize;
                 received.forget(start..(start + 5).min(received.block_count()));
@@ -387,7 +410,7 @@ mod tests {
                 held.on_lacking(id);
             } else {
                 let mut out = Picture::for_stream(params.chroma, params.size);
-                let state = decoder.decode_state(&received, reference, &mut out).unwrap();
+                let state = decoder.decode(&received, reference, &mut out).unwrap();
                 held.on_used(id, gaps, state, Some(out.hash()));
             }
             reports.push_back((step + 3, held.report().unwrap()));
@@ -408,9 +431,9 @@ mod tests {
     #[test]
     fn frames_of_many_bits_cost_no_state_and_can_be_referred_to() {
         let params = params();
-        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap().only_where_worth_it();
-        let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
-        let mut held: Held<Picture> = Held::new(15);
+        let mut sender = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap().only_where_worth_it();
+        let mut decoder = Decoder::open(&params, BackendChoice::Reference).unwrap();
+        let mut held: Held<State> = Held::new(15);
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
         let mut references = Vec::new();
         for step in 0..20_u64 {
@@ -438,9 +461,9 @@ mod tests {
     #[test]
     fn a_slow_machine_codes_frames_alone_for_a_while() {
         let params = params();
-        let mut sender = Predicting::open(&params, BackendChoice::Cpu, None).unwrap().only_where_worth_it();
-        let mut decoder = open_state_decoder(&params, BackendChoice::Reference, None).unwrap();
-        let mut held: Held<Picture> = Held::new(15);
+        let mut sender = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap().only_where_worth_it();
+        let mut decoder = Decoder::open(&params, BackendChoice::Reference).unwrap();
+        let mut held: Held<State> = Held::new(15);
         let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
         let (mut references, mut ms) = (Vec::new(), 0);
         for step in 0..46_u32 {

@@ -9,14 +9,13 @@ use common::config::{LinkMode, Prediction, SenderConfig};
 use common::prediction::states_of;
 use common::session::SenderSession;
 use common::units::FrameId;
-use kernels::{BackendInfo, EncodeError, OpenError, PictureRef, Target, open_encoder};
+use kernels::{Encoder, OpenError, Options, Target};
 use net::failure::Failure;
 use net::identity::Identity;
 use net::link::{LinkOptions, LiveRate, NOBODY, Waker};
 use net::tls::Protocol;
 use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
-use shell::apart::{self, Patience, Runner};
 use shell::cli::INTRODUCE;
 use shell::exit::codec_failure;
 use shell::record::Recording;
@@ -27,10 +26,10 @@ use shell::stats::Statistics;
 
 use crate::capture::Capture;
 use crate::effects::LiveEffects;
-use crate::encode::{self, Coding, Encode, Encoded, StreamEncoder};
+use crate::encode::{self, Coding, Encode, Encoded};
 use crate::gate::Gate;
 use crate::link::{Given, Parts, SenderLink};
-use crate::predict::{Predicting, is_plausible};
+use crate::predict::{StreamEncoder, is_plausible};
 use crate::recorder::Recorder;
 use crate::source::pattern::Pattern;
 use crate::source::{self, FrameSource, SourceFrame, SourceSpec};
@@ -147,18 +146,17 @@ impl Sending {
             codec: config.codec,
         };
         own.set_source_size(info.size);
-        let Coding { coder, backend, params } = coding(config, params, None)?;
+        let options = Options::new(shared.backend, shared.device.as_deref());
+        let Coding { coder, params } = coding(config, &options, params, None)?;
+        let backend = Arc::new(coder.backend().clone());
         let session = SenderSession::new(params, config.rate, config.protection);
         gate.set_budget_bytes(session.budget_bytes());
         tracing::info!("{} on {}: {}", backend.kind, backend.device, backend.reason);
-        let backend = Arc::new(backend);
-
         let pulse = Pulse::default();
         let encode = Encode {
             coder,
             backend: Arc::clone(&backend),
             last: None,
-            known: WARM_UP,
             params,
             codec: config.codec,
             info,
@@ -175,7 +173,7 @@ impl Sending {
             shrinking: None,
             reopen: Box::new({
                 let config = config.clone();
-                move |params, last| coding(&config, params, last)
+                move |params, last| coding(&config, &options, params, last)
             }),
         };
         let encode = spawn("encode", move || encode.run())?;
@@ -220,31 +218,34 @@ impl Threads {
     }
 }
 
-/// Opens the encoder of a stream of pictures of `params`, with prediction or without; it goes on behind the frame `last`.
-fn coding(config: &SenderConfig, params: StreamParams, last: Option<FrameId>) -> Result<Coding, Failure> {
-    let frame_bytes = config.rate.bytes_per_frame(params.frame_rate);
+/// Opens the encoder of a stream of pictures of `params`, with states or without; it goes on behind the frame `last`.
+fn coding(
+    config: &SenderConfig,
+    options: &Options,
+    params: StreamParams,
+    last: Option<FrameId>,
+) -> Result<Coding, Failure> {
     let profile = Profile::Predicted(states_of(params.frame_rate));
     let predicted = StreamParams { codec: CodecParams { profile, ..params.codec }, ..params };
-    let of = |(coder, backend), params| Coding { coder, backend, params };
-    Ok(match config.prediction {
+    let bytes = config.rate.bytes_per_frame(params.frame_rate);
+    let (params, only_where_worth_it) = match config.prediction {
         // A recording has no frames that refer to others.
-        Prediction::Auto if config.record.is_some() => of(alone(config, &params, frame_bytes)?, params),
-        Prediction::Off => of(alone(config, &params, frame_bytes)?, params),
-        Prediction::On => {
-            let encoder = predicting(config, &predicted, frame_bytes)?.after(last).in_real_time();
-            of(coder_of(encoder)?, predicted)
-        }
+        Prediction::Auto if config.record.is_some() => (params, false),
+        Prediction::Off => (params, false),
+        Prediction::On => (predicted, false),
         Prediction::Auto if !is_plausible(&params, processors()) => {
             tracing::info!("frames are coded without prediction, for which this machine has too few processors");
-            of(alone(config, &params, frame_bytes)?, params)
+            (params, false)
         }
         Prediction::Auto => {
             // A backend that was asked for and is not there ends the program, as without prediction.
-            drop(alone(config, &params, frame_bytes)?);
-            let encoder = predicting(config, &predicted, frame_bytes)?.after(last).only_where_worth_it().in_real_time();
-            of(coder_of(encoder)?, predicted)
+            drop(encoder(options, &params, bytes)?);
+            (predicted, true)
         }
-    })
+    };
+    let coder = StreamEncoder::with(&params, encoder(options, &params, bytes)?, last);
+    let coder = if only_where_worth_it { coder.only_where_worth_it() } else { coder };
+    Ok(Coding { coder: coder.in_real_time(), params })
 }
 
 /// Returns the number of processors that this program may use.
@@ -252,58 +253,16 @@ fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-fn coder_of(encoder: Predicting) -> Result<(StreamEncoder, BackendInfo), Failure> {
-    let backend = encoder.backend();
-    let encoder = Runner::of(Box::new(encoder), &backend).map_err(Failure::device)?;
-    Ok((StreamEncoder::Predicting(encoder), backend))
-}
-
-/// Opens an encoder of frames that are coded alone.
-///
-/// It codes one picture, so that a device that does not work or a rate that is too low shows now, and the first real
-/// frame finds everything in its place.
-fn alone(
-    config: &SenderConfig,
-    params: &StreamParams,
-    frame_bytes: usize,
-) -> Result<(StreamEncoder, BackendInfo), Failure> {
-    let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
-    let open = move || {
-        let encoder = open_encoder(&params, choice, device.as_deref());
-        let mut encoder = encoder.map_err(|error| codec_failure(&error))?;
-        warm_up(&params, |picture| encoder.encode(picture, Target::Bytes(frame_bytes)).map(drop)).map(|()| encoder)
-    };
-    let opened = apart::once("open", Patience::OPEN, open);
-    let encoder = opened.map_err(|lost| Failure::device(format!("the encoder cannot be opened: {lost}")))??;
-    let backend = encoder.backend().clone();
-    Ok((StreamEncoder::Alone(Runner::of(encoder, &backend).map_err(Failure::device)?), backend))
-}
-
-/// Returns an encoder of frames that are predicted, which has coded a picture, too. A device that does not work leaves it to the
-/// processor.
-fn predicting(config: &SenderConfig, params: &StreamParams, frame_bytes: usize) -> Result<Predicting, Failure> {
-    let (choice, device, params) = (config.shared.backend, config.shared.device.clone(), *params);
-    let ready = move |opened: Result<Predicting, OpenError>| {
-        let mut encoder = opened.map_err(|error| codec_failure(&error))?;
-        warm_up(&params, |picture| encoder.warm_up(picture, Target::Bytes(frame_bytes)))?;
-        Ok(encoder)
-    };
-    let open = move || ready(Predicting::open(&params, choice, device.as_deref()));
-    apart::once("open", Patience::OPEN, open).unwrap_or_else(|lost| {
-        let reason = format!("predicted frames are coded on the processor: the device cannot be opened: {lost}");
-        ready(Predicting::instead(&params, reason, None))
-    })
-}
-
-fn warm_up(params: &StreamParams, code: impl FnOnce(PictureRef<'_>) -> Result<(), EncodeError>) -> Result<(), Failure> {
+/// Opens an encoder that has coded a picture, in so many bytes.
+fn encoder(options: &Options, params: &StreamParams, bytes: usize) -> Result<Encoder, Failure> {
     let mut data = Vec::new();
     Pattern::new(params.size, params.frame_rate).draw(0, 0, &mut data);
-    let picture = PictureRef::new(WARM_UP, params.size, &data).map_err(EncodeError::from);
-    picture.and_then(code).map_err(|error| encode::failure(&error))
+    let encoder = Encoder::open_ready(params, options, (PixelFormat::I420, &data), Target::Bytes(bytes));
+    encoder.map_err(|error| match error {
+        OpenError::First(error) => encode::failure(&error),
+        error => codec_failure(&error),
+    })
 }
-
-/// Format of the picture that an encoder codes first.
-const WARM_UP: PixelFormat = PixelFormat::I420;
 
 type Ending = JoinHandle<Result<(), Failure>>;
 

@@ -15,7 +15,7 @@ use common::session::{FrameTimes, SenderSession};
 use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, ControlReader, StreamEnd, encode};
 use common::wire::{MESSAGE_BYTES_MAX, PROTOCOL_VERSION};
-use kernels::{BackendChoice, PictureRef, Target, open_encoder};
+use kernels::{BackendChoice, Encoder, PictureRef, Target};
 use net::identity::Identity;
 use net::tls::{PeerVerifier, Protocol, client_config};
 use picture::coded::CodedFrame;
@@ -167,11 +167,11 @@ fn params(size: FrameSize) -> Result<StreamParams> {
 /// Returns some frames of the test pattern.
 fn frames(params: &StreamParams, bytes: usize) -> Result<Vec<CodedFrame>> {
     let pattern = Pattern::new(params.size, params.frame_rate);
-    let mut encoder = open_encoder(params, BackendChoice::Cpu, None)?;
+    let mut encoder = Encoder::open(params, BackendChoice::Cpu)?;
     let mut data = Vec::new();
     let coded = (0..FRAMES).map(|number| {
         pattern.draw(number, number, &mut data);
-        Ok(encoder.encode(PictureRef::new(PixelFormat::I420, params.size, &data)?, Target::Bytes(bytes))?)
+        Ok(encoder.encode(PictureRef::new(PixelFormat::I420, params.size, &data)?, Target::Bytes(bytes), None)?)
     });
     coded.collect()
 }
@@ -206,7 +206,7 @@ async fn flood(endpoint: &quinn::Endpoint, target: SocketAddr, stop: &AtomicBool
         if session.is_streaming() && next_frame <= now() {
             next_frame = next_frame + params.frame_rate.interval();
             if let Some(frame) = pending.next() {
-                session.on_frame(frame.clone(), FrameTimes { capture: now(), coded: now() }, now());
+                session.on_frame(session.next_frame(), frame, FrameTimes { capture: now(), coded: now() }, now());
             }
         }
         while let Some(datagram) = session.poll_datagram(now()) {

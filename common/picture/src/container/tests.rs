@@ -1,5 +1,5 @@
 use super::*;
-use crate::coded::{BlockState, CodedFrame, FrameHeader, PredictedFrame, ReceivedFrame, StepIndex};
+use crate::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
 use crate::frame::{Chroma, ColourSpace, FrameSize};
 use crate::params::{CodecParams, Profile, StreamParams, Wavelet};
 use crate::pyramid::BlockLayout;
@@ -186,11 +186,11 @@ fn predicted_frames_come_back_with_their_vectors() {
     few[blocks.block_count() - 1] = vec![7; 30];
     let few = CodedFrame::from_blocks(HEADER, &few);
     let predicted = [(0, &[][..], &blocks), (3, &slices, &blocks), (1, &slices, &few)];
-    let predicted = predicted.map(|(reference, slices, blocks)| PredictedFrame::new(reference, slices, blocks));
-    assert_eq!((predicted[1].frame.block(0), predicted[1].frame.block(1)), (&b"vectors"[..], blocks.block(0)));
+    let predicted = predicted.map(|(reference, slices, blocks)| CodedFrame::predicted(reference, slices, blocks));
+    assert_eq!((predicted[1].block(0), predicted[1].block(1)), (&b"vectors"[..], blocks.block(0)));
     let mut writer = ContainerWriter::new(&params(Profile::Predicted(4)), Vec::new()).unwrap();
-    predicted.iter().for_each(|frame| writer.predicted(frame).unwrap());
-    let mut some = ReceivedFrame::from(&predicted[2].frame);
+    predicted.iter().for_each(|frame| writer.frame(frame).unwrap());
+    let mut some = ReceivedFrame::from(&predicted[2]);
     some.forget(3..5);
     writer.received(3, 1, &some).unwrap();
     let bytes = writer.finish(0).unwrap();
@@ -200,7 +200,7 @@ fn predicted_frames_come_back_with_their_vectors() {
     let kinds = bytes.windows(FRAME_HEAD_BYTES + CHECK_BYTES).filter_map(FrameHead::parse).map(|head| head.kind);
     assert_eq!(kinds.collect::<Vec<_>>(), [WHOLE, WHOLE, WHOLE_LIST, PARTIAL_LIST, END]);
     for ((entry, wanted), at) in read.into_iter().zip(predicted).zip(0..) {
-        let (reference, frame) = (wanted.reference, ReceivedFrame::from(&wanted.frame));
+        let (reference, frame) = (wanted.reference, ReceivedFrame::from(&wanted));
         let content = Content::Blocks { reference, frame, damaged: 0 };
         assert_eq!(entry, Entry::Frame(FileFrame { number: at, content }));
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::{
     ASPECT, END, FILE_VERSION, FrameHead, GROUPS_VERSION, MAGIC, PARTIAL, PARTIAL_LIST, WHOLE, WHOLE_LIST, pieces,
 };
-use crate::coded::{BlockState, CodedFrame, FrameHeader, PredictedFrame, ReceivedFrame};
+use crate::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame};
 use crate::frame::PixelAspect;
 use crate::params::{Profile, StreamParams};
 use crate::run::{BLOCK_BYTES_MAX, DirectorySize, Form, map_bytes, write_directory};
@@ -38,14 +38,14 @@ impl<W: Write> ContainerWriter<W> {
         Ok(writer)
     }
 
-    /// Writes the next picture's frame.
+    /// Writes the next picture's frame. A reference counts for a profile with prediction only.
     pub fn frame(&mut self, frame: &CodedFrame) -> io::Result<()> {
-        self.coded(0, frame)
-    }
-
-    /// Writes the next picture's frame, of a profile with prediction.
-    pub fn predicted(&mut self, frame: &PredictedFrame) -> io::Result<()> {
-        self.coded(frame.reference, &frame.frame)
+        let block = |index| match frame.block(index) {
+            [] => BlockState::Zero,
+            bytes => BlockState::Coded(bytes),
+        };
+        let (kind, body) = self.blocks(frame.reference, frame.header, frame.block_count(), block);
+        self.body(self.next, kind, &body)
     }
 
     /// Writes the next picture's frame that is not made of blocks, less than 4 GiB.
@@ -74,15 +74,6 @@ impl<W: Write> ContainerWriter<W> {
         let end = FrameHead { length: 0, number: self.next.max(pictures), kind: END };
         self.out.write_all(&end.to_bytes())?;
         Ok(self.out)
-    }
-
-    fn coded(&mut self, reference: u8, frame: &CodedFrame) -> io::Result<()> {
-        let block = |index| match frame.block(index) {
-            [] => BlockState::Zero,
-            bytes => BlockState::Coded(bytes),
-        };
-        let (kind, body) = self.blocks(reference, frame.header, frame.block_count(), block);
-        self.body(self.next, kind, &body)
     }
 
     /// The kind and the bytes of a frame of `count` blocks. A block longer than [`BLOCK_BYTES_MAX`], which no encoder makes,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use common::config::SharedConfig;
-use kernels::{BackendChoice, Encoder, Picture, PictureRef, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, Decoder, Encoder, Picture, PictureRef, Target};
 use net::clock;
 use net::failure::Failure;
 use picture::coded::{CodedFrame, ReceivedFrame};
@@ -30,40 +30,40 @@ const PICTURES: usize = 4;
 
 /// Measures how fast pictures of a stream are coded, in at most `bytes` each, with the configured back end.
 pub fn coding(config: &SharedConfig, params: &StreamParams, bytes: usize) -> Result<f64, Failure> {
-    let encoder = open_encoder(params, config.backend, config.device.as_deref());
+    let encoder = Encoder::open(params, (config.backend, config.device.as_deref()));
     let mut encoder = encoder.map_err(|error| codec_failure(&error))?;
     let pictures: [_; PICTURES] = std::array::from_fn(|number| sample(params.size, number));
     let mut turns = pictures.iter().cycle();
-    per_second(|| code(encoder.as_mut(), params.size, turns.next(), bytes).map(drop))
+    per_second(|| code(&mut encoder, params.size, turns.next(), bytes).map(drop))
 }
 
 /// Measures the same of decoding.
 pub fn decoding(config: &SharedConfig, params: &StreamParams, bytes: usize) -> Result<f64, Failure> {
-    let encoder = open_encoder(params, BackendChoice::Cpu, None);
+    let encoder = Encoder::open(params, BackendChoice::Cpu);
     let mut encoder = encoder.map_err(|error| codec_failure(&error))?;
     let mut frames = Vec::new();
     for number in 0..PICTURES {
-        let frame = code(encoder.as_mut(), params.size, Some(&sample(params.size, number)), bytes)?;
+        let frame = code(&mut encoder, params.size, Some(&sample(params.size, number)), bytes)?;
         frames.push(ReceivedFrame::from(&frame));
     }
-    let decoder = open_decoder(params, config.backend, config.device.as_deref());
+    let decoder = Decoder::open(params, (config.backend, config.device.as_deref()));
     let (mut decoder, mut picture) = (decoder.map_err(|error| codec_failure(&error))?, Picture::decoded_from(params));
     let mut turns = frames.iter().cycle();
     per_second(|| match turns.next() {
-        Some(frame) => decoder.decode(frame, &mut picture).map_err(|error| codec_failure(&error)),
+        Some(frame) => decoder.decode(frame, None, &mut picture).map(drop).map_err(|error| codec_failure(&error)),
         None => Ok(()),
     })
 }
 
 fn code(
-    encoder: &mut dyn Encoder,
+    encoder: &mut Encoder,
     size: FrameSize,
     picture: Option<&Vec<u8>>,
     bytes: usize,
 ) -> Result<CodedFrame, Failure> {
     let samples = picture.map(Vec::as_slice).unwrap_or_default();
     let picture = PictureRef::new(PixelFormat::I420, size, samples).map_err(Failure::usage)?;
-    encoder.encode(picture, Target::Bytes(bytes)).map_err(|error| codec_failure(&error))
+    encoder.encode(picture, Target::Bytes(bytes), None).map_err(|error| codec_failure(&error))
 }
 
 /// Returns a picture in planes of 4:2:0 that has detail as pictures of a room have: half as strong at half the size, and edges.

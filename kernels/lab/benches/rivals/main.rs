@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use kernels::Element;
-use kernels::{BackendChoice, Picture, Target, open_decoder, open_encoder};
+use kernels::{BackendChoice, Decoder, Encoder, Picture, Target};
 use lab::CDF97;
 use lab::{Filter, TransformParams};
 use lab::{Values, open_transform};
@@ -65,19 +65,19 @@ fn transform(path: &str, side: u32, runs: usize) -> Result<()> {
 /// Codes a picture within `bytes`, again and again, as the encoder of a stream does, or decodes it.
 fn codec(picture: &Picture, bytes: usize, encodes: bool, runs: usize) -> Result<()> {
     let params = StreamParams::new(picture.size(), Chroma::C420);
-    let mut encoder = open_encoder(&params, BackendChoice::Cpu, None)?;
-    let mut decoder = open_decoder(&params, BackendChoice::Cpu, None)?;
+    let mut encoder = Encoder::open(&params, BackendChoice::Cpu)?;
+    let mut decoder = Decoder::open(&params, BackendChoice::Cpu)?;
     let target = Target::Bytes(bytes);
-    let frame = encoder.encode(picture.as_ref(), target)?;
+    let frame = encoder.encode(picture.as_ref(), target, None)?;
     let received = ReceivedFrame::from(&frame);
     let mut out = Picture::decoded_from(&params);
-    decoder.decode(&received, &mut out)?;
+    decoder.decode(&received, None, &mut out)?;
     println!("bytes {}", coded_size(&frame));
     println!("psnr {:.3}", psnr_db(&picture.data()[..picture.size().pixels()], out.data()));
     if encodes {
-        print("times", runs, || Ok(encoder.encode(picture.as_ref(), target).map(drop)?))
+        print("times", runs, || Ok(encoder.encode(picture.as_ref(), target, None).map(drop)?))
     } else {
-        print("times", runs, || Ok(decoder.decode(&received, &mut out)?))
+        print("times", runs, || Ok(drop(decoder.decode(&received, None, &mut out)?)))
     }
 }
 

@@ -51,6 +51,11 @@ impl CpuPredictor {
         };
         Self { chroma, size, luma: Luma::new(size), colours: (1..chroma.channels().len()).map(colour).collect() }
     }
+
+    /// Returns the luma of the reference, for the search.
+    pub(crate) fn luma(&self) -> &Luma {
+        &self.luma
+    }
 }
 
 impl Predictor for CpuPredictor {
@@ -60,10 +65,6 @@ impl Predictor for CpuPredictor {
         for (colour, plane) in self.colours.iter_mut().zip(&planes[1..]) {
             colour.plane.take(colour.size, plane);
         }
-    }
-
-    fn luma(&self) -> &Luma {
-        &self.luma
     }
 
     #[cfg(test)]

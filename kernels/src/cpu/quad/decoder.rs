@@ -18,7 +18,7 @@ use crate::motion::predictor::ResidualDecoder;
 use crate::reference::check_decode;
 use crate::reference::quad::Damaged;
 use crate::reference::quantise::Quantiser;
-use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, Picture};
+use crate::{BackendInfo, DecodeError, DecodeTimes, FrameDecoder, Picture};
 
 /// Groups of blocks that a thread takes at a time.
 const GROUPS_PER_TASK: usize = 2;
@@ -163,7 +163,7 @@ fn clear(place: &TilePlace, is_zero: &mut bool, plane: &mut Plane) {
     }
 }
 
-impl Decoder for CpuDecoder {
+impl FrameDecoder for CpuDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_decode(frame, out, &self.params, &self.layout)?;
         // On a thread of the pool: each of the steps would else wake the pool and be woken by it.

@@ -18,7 +18,7 @@ use crate::motion::predictor::{AloneEncoder, ResidualEncoder, planes};
 use crate::rate::{BlockCoder, RateControl};
 use crate::reference::check_picture;
 use crate::reference::quantise::{DeadZone, Quantiser};
-use crate::{BackendInfo, DeviceError, EncodeError, EncodeTimes, Encoder, Picture, PictureRef, Target};
+use crate::{BackendInfo, DeviceError, EncodeError, EncodeTimes, FrameEncoder, Picture, PictureRef, Target};
 
 /// Blocks recoded at a time near the budget.
 const CHUNK: usize = 32;
@@ -80,7 +80,7 @@ impl CpuEncoder {
     }
 }
 
-impl Encoder for CpuEncoder {
+impl FrameEncoder for CpuEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;

@@ -18,7 +18,7 @@ use crate::opencl::quad::block_decoder::ChannelDecoder;
 use crate::opencl::quad::blocks::ChannelBlocks;
 use crate::opencl::transform::programs::codec_program;
 use crate::reference::check_decode;
-use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, OpenError, Picture};
+use crate::{BackendInfo, DecodeError, DecodeTimes, FrameDecoder, OpenError, Picture};
 
 /// Decoder on an OpenCL device.
 pub(crate) struct OpenClLosslessDecoder {
@@ -73,7 +73,7 @@ impl OpenClLosslessDecoder {
     }
 }
 
-impl Decoder for OpenClLosslessDecoder {
+impl FrameDecoder for OpenClLosslessDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_decode(frame, out, &self.params, &self.layout)?;
         let result = self.run(frame, out);

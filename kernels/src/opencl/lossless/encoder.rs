@@ -22,7 +22,7 @@ use crate::opencl::quad::gather::{Gather, SlotPlace};
 use crate::opencl::transform::programs::codec_program;
 use crate::reference::quantise::DeadZone;
 use crate::reference::{check_size, rct};
-use crate::{BackendInfo, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
+use crate::{BackendInfo, EncodeError, EncodeTimes, FrameEncoder, OpenError, PictureRef, Target};
 
 /// Encoder on an OpenCL device.
 pub(crate) struct OpenClLosslessEncoder {
@@ -87,7 +87,7 @@ impl OpenClLosslessEncoder {
         // Nothing tells the parts of a frame from one another.
         self.times.code = start.elapsed();
         let header = FrameHeader { step: PASS.step, fine_blocks: lengths.len() as u32 };
-        Ok(CodedFrame { header, ends, data })
+        Ok(CodedFrame { reference: 0, header, ends, data })
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn squares<'a>(channels: &'a [IntegerChannel], program: &'a Program) 
     channels.iter().map(square).collect()
 }
 
-impl Encoder for OpenClLosslessEncoder {
+impl FrameEncoder for OpenClLosslessEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         if target != Target::Lossless {
             return Err(EncodeError::WrongTarget { stream: "lossless" });

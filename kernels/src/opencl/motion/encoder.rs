@@ -162,7 +162,7 @@ impl OpenClPredictedEncoder {
             self.timeline = coder.recorder.timeline()?;
         }
         self.header = header;
-        Ok(CodedFrame { header, ends, data })
+        Ok(CodedFrame { reference: 0, header, ends, data })
     }
 
     fn run_state(&mut self, number: u64, out: &mut Picture) -> Result<()> {

@@ -10,14 +10,14 @@ use picture::params::{CodecParams, Levels, Padding, StreamParams};
 use picture::pyramid::BlockLayout;
 
 use super::encoder::OpenClPredictedEncoder;
+use crate::coder::any_field;
+use crate::coder::proven::distances;
+use crate::coder::tests::picture as slopes;
 use crate::cpu::colour;
 use crate::cpu::motion::compensate::CpuPredictor;
 use crate::cpu::{CpuDecoder, CpuEncoder};
-use crate::motion::activity::distances;
-use crate::motion::any_field;
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, Predictor, ResidualDecoder, ResidualEncoder};
-use crate::motion::tests::picture as slopes;
 use crate::opencl::find;
 use crate::{Picture, PictureRef, Target};
 

@@ -9,7 +9,7 @@ use device::{Device, Result};
 use picture::frame::{Channel, FrameSize};
 use picture::params::Boundary;
 
-use crate::motion::activity::ACTIVITY_SIDE;
+use crate::motion::ACTIVITY_SIDE;
 use crate::motion::field::{CELL_WEIGHT, Field, HALF_TAPS, Motion, UNIT, UNIT_CELLS, Unit};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
 use crate::opencl::transform::params;

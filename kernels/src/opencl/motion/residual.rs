@@ -6,7 +6,7 @@ use device::queue::{Buffer, Event, Queue};
 use device::staged::Staged;
 
 use super::params::residual_program;
-use crate::motion::activity::ACTIVITY_SIDE;
+use crate::motion::ACTIVITY_SIDE;
 use crate::opencl::transform::channel::ChannelPipeline;
 
 /// Kernels between the samples of a channel and what a prediction leaves of them.

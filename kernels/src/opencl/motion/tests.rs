@@ -11,10 +11,10 @@ use picture::frame::{Chroma, FrameSize};
 use super::channel::ChannelPrediction;
 use super::params::{Cell, cell_count, write_cells};
 use crate::Picture;
-use crate::motion::any_field;
+use crate::coder::any_field;
+use crate::coder::tests::picture;
 use crate::motion::field::{Field, Motion};
 use crate::motion::predictor::plane_size;
-use crate::motion::tests::picture;
 use crate::opencl::find;
 use crate::reference::compensate::compensate;
 

@@ -17,7 +17,7 @@ use crate::opencl::backend;
 use crate::opencl::transform::channel::ChannelPipeline;
 use crate::opencl::transform::download::Downloader;
 use crate::reference::check_decode;
-use crate::{BackendInfo, DecodeError, DecodeTimes, Decoder, OpenError, Picture};
+use crate::{BackendInfo, DecodeError, DecodeTimes, FrameDecoder, OpenError, Picture};
 
 /// Decoder on an OpenCL device.
 pub(crate) struct OpenClDecoder {
@@ -119,7 +119,7 @@ impl OpenClDecoder {
     }
 }
 
-impl Decoder for OpenClDecoder {
+impl FrameDecoder for OpenClDecoder {
     fn decode(&mut self, frame: &ReceivedFrame, out: &mut Picture) -> Result<(), DecodeError> {
         check_decode(frame, out, &self.params, &self.layout)?;
         let result = self.run(frame, out);

@@ -18,7 +18,7 @@ use crate::opencl::{backend, open_on};
 use crate::rate::RateControl;
 use crate::reference::check_picture;
 use crate::reference::quantise::DeadZone;
-use crate::{BackendInfo, EncodeError, EncodeTimes, Encoder, OpenError, PictureRef, Target};
+use crate::{BackendInfo, EncodeError, EncodeTimes, FrameEncoder, OpenError, PictureRef, Target};
 
 /// Encoder on an OpenCL device.
 pub struct OpenClEncoder {
@@ -71,7 +71,7 @@ impl OpenClEncoder {
     }
 
     /// Measures the next two frames and every `frames`-th one after the first of them: [`Self::timeline`] is of the
-    /// last frame measured, and so are upload and transform in [`Encoder::times`]. Where channels overlap, stages are
+    /// last frame measured, and so are upload and transform in [`FrameEncoder::times`]. Where channels overlap, stages are
     /// measured and not their kernels, which would keep channels apart.
     pub fn measure_every(&mut self, frames: u64) {
         self.sampling = Sampling::every(frames);
@@ -95,7 +95,14 @@ impl OpenClEncoder {
             self.timeline = coder.recorder.timeline()?;
         }
         self.times = times(&self.timeline, start.elapsed());
-        Ok(CodedFrame { header, ends, data })
+        Ok(CodedFrame { reference: 0, header, ends, data })
+    }
+
+    /// Codes a picture alone.
+    pub fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        let result = self.run(picture, target);
+        settled(result, self.queues())
     }
 
     fn run_fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool> {
@@ -114,11 +121,9 @@ impl OpenClEncoder {
     }
 }
 
-impl Encoder for OpenClEncoder {
+impl FrameEncoder for OpenClEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
-        check_picture(picture, self.params.size)?;
-        let result = self.run(picture, target);
-        settled(result, self.queues())
+        Self::encode(self, picture, target)
     }
 
     fn times(&self) -> EncodeTimes {

@@ -14,11 +14,12 @@ use picture::run::coded_size;
 use super::decoder::OpenClDecoder;
 use super::encoder::OpenClEncoder;
 use crate::motion::predictor::AloneEncoder;
+use crate::open::{open_decoder, open_encoder};
 use crate::opencl::find;
 use crate::opencl::lossless::decoder::OpenClLosslessDecoder;
 use crate::opencl::lossless::encoder::OpenClLosslessEncoder;
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
-use crate::{BackendChoice, Decoder, Encoder, Picture, Target, open_decoder, open_encoder};
+use crate::{BackendChoice, FrameDecoder, FrameEncoder, Picture, Target};
 
 fn params(width: u32, height: u32) -> StreamParams {
     StreamParams::new(FrameSize::new(width, height).unwrap(), Chroma::C420)
@@ -50,7 +51,7 @@ fn devices() -> Vec<Arc<Device>> {
         .to_vec()
 }
 
-fn encode_all(encoder: &mut impl Encoder, params: &StreamParams) -> Vec<CodedFrame> {
+fn encode_all(encoder: &mut impl FrameEncoder, params: &StreamParams) -> Vec<CodedFrame> {
     let targets = [60_000, 60_000, 61_000, 30_000, 5_000, 100_000, 98_000, 400].map(Target::Bytes);
     let targets = targets.into_iter().chain([0, 20, 56, 120].map(|step| Target::Step(StepIndex::new(step).unwrap())));
     let frame =
@@ -80,7 +81,11 @@ fn harmed(frame: &CodedFrame, mut seed: u32) -> ReceivedFrame {
 }
 
 /// Returns the pictures of these frames, one after another, and how many blocks were damaged.
-fn decode_all(decoder: &mut dyn Decoder, params: &StreamParams, received: &[ReceivedFrame]) -> (Vec<Vec<u8>>, u64) {
+fn decode_all(
+    decoder: &mut dyn FrameDecoder,
+    params: &StreamParams,
+    received: &[ReceivedFrame],
+) -> (Vec<Vec<u8>>, u64) {
     let mut out = Picture::for_stream(params.chroma, params.size);
     let picture = |frame| {
         decoder.decode(frame, &mut out).unwrap();
@@ -126,7 +131,7 @@ fn work_items_that_share_a_block_decode_what_the_reference_decodes() {
     let params = params(203, 117);
     let frames = encode_all(&mut ReferenceEncoder::new(&params, String::new()), &params);
     let received: Vec<_> = frames.iter().zip(0..).map(|(frame, seed)| harmed(frame, seed)).collect();
-    let decode_all = |decoder: &mut dyn Decoder| decode_all(decoder, &params, &received);
+    let decode_all = |decoder: &mut dyn FrameDecoder| decode_all(decoder, &params, &received);
     let expected = decode_all(&mut ReferenceDecoder::new(&params, BlockLayout::new(&params), String::new()));
     assert!(expected.1 > 20, "{} damaged blocks", expected.1);
     for device in devices() {
@@ -145,8 +150,8 @@ fn work_items_that_share_a_lossless_block_do_as_the_reference_does() {
         let mut reference = open_encoder(&params, BackendChoice::Reference, None).unwrap();
         let frame = reference.encode(picture.as_ref(), Target::Lossless).unwrap();
         let received: Vec<_> = (0..8).map(|seed| harmed(&frame, seed)).chain([(&frame).into()]).collect();
-        let decode_all = |decoder: &mut dyn Decoder| decode_all(decoder, &params, &received);
-        let expected = decode_all(&mut *open_decoder(&params, BackendChoice::Reference, None).unwrap());
+        let decode_all = |decoder: &mut dyn FrameDecoder| decode_all(decoder, &params, &received);
+        let expected = decode_all(&mut *open_decoder(&params, 0, BackendChoice::Reference, None).unwrap());
         for device in devices() {
             let mut encoder = OpenClLosslessEncoder::new(&device, &params, "").unwrap();
             let coded = encoder.encode(picture.as_ref(), Target::Lossless).unwrap();

@@ -19,7 +19,7 @@ use crate::opencl::find;
 use crate::opencl::quad::decoder::OpenClDecoder;
 use crate::reference::transform::open_transform as open_reference;
 use crate::reference::{ReferenceDecoder, ReferenceEncoder};
-use crate::{Decoder, DeviceKind, Encoder, Picture, Target, Values};
+use crate::{DeviceKind, FrameDecoder, FrameEncoder, Picture, Target, Values};
 
 fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding) -> StreamParams {
     StreamParams {
@@ -124,7 +124,7 @@ fn bytes_are_written_by_all_schemes() {
         let (layout, picture) = (BlockLayout::new(&params), picture(chroma.picture_format(), params.size));
         let target = Target::Step(StepIndex::new(40).unwrap());
         let frame = ReferenceEncoder::new(&params, String::new()).encode(picture.as_ref(), target).unwrap();
-        let decode = |decoder: &mut dyn Decoder| {
+        let decode = |decoder: &mut dyn FrameDecoder| {
             let mut out = Picture::for_stream(chroma, params.size);
             decoder.decode(&(&frame).into(), &mut out).unwrap();
             out

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use kernels::{Picture, Target, open_decoder, open_encoder};
+use kernels::{Decoder, Encoder, Picture, Target};
 use picture::coded::ReceivedFrame;
 use picture::run::coded_size;
 
@@ -35,18 +35,18 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     for subject in Subject::all(args)? {
         let params = subject.params();
         let (choice, device) = (compute.backend, compute.device.as_deref());
-        let mut encoder = open_encoder(&params, choice, device)?;
-        let mut decoder = open_decoder(&params, choice, device)?;
+        let mut encoder = Encoder::open(&params, (choice, device))?;
+        let mut decoder = Decoder::open(&params, (choice, device))?;
         let picture = subject.info.picture(&subject.data)?;
         let mut out = Picture::decoded_from(&params);
         let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
         let mut bytes = 0;
         let stages: [_; 8] = medians(Limit::of(args), || {
             let start = Instant::now();
-            let frame = encoder.encode(picture, target)?;
+            let frame = encoder.encode(picture, target, None)?;
             let whole = start.elapsed();
             bytes = coded_size(&frame);
-            decoder.decode(&ReceivedFrame::from(&frame), &mut out)?;
+            decoder.decode(&ReceivedFrame::from(&frame), None, &mut out)?;
             let (forward, backward) = (encoder.times(), decoder.times());
             Ok([
                 forward.upload,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use kernels::{BackendInfo, Picture, PictureRef, Target, open_decoder, open_encoder};
+use kernels::{BackendInfo, Decoder, Encoder, Picture, PictureRef, Target};
 use lab::pcwt::{Joining, open_joining_encoder, open_pcwt_decoder, open_pcwt_encoder};
 use picture::coded::ReceivedFrame;
 use picture::params::{CodecParams, Profile, StreamParams};
@@ -70,17 +70,17 @@ fn by_quad<'a>(
     compute: &ComputeArgs,
 ) -> Result<(BackendInfo, RoundTrip<'a>)> {
     let (choice, device) = (compute.backend, compute.device.as_deref());
-    let mut encoder = open_encoder(params, choice, device)?;
-    let mut decoder = open_decoder(params, choice, device)?;
+    let mut encoder = Encoder::open(params, (choice, device))?;
+    let mut decoder = Decoder::open(params, (choice, device))?;
     let backend = encoder.backend().clone();
     let pass = move |out: &mut Picture, bytes: &mut usize| {
         let start = Instant::now();
-        let frame = encoder.encode(picture, Target::Lossless)?;
+        let frame = encoder.encode(picture, Target::Lossless, None)?;
         let encode = start.elapsed();
         *bytes = frame.data.len();
         let received = ReceivedFrame::from(&frame);
         let start = Instant::now();
-        decoder.decode(&received, out)?;
+        decoder.decode(&received, None, out)?;
         Ok([encode, start.elapsed()])
     };
     Ok((backend, Box::new(pass)))

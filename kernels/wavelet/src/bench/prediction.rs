@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
-use kernels::motion::{Effort, PredictionSettings, open_predicted_encoder, open_state_decoder};
-use kernels::{Picture, PictureRef, Target};
+use anyhow::{Context, Result, ensure};
+use kernels::{Decoder, Effort, Encoder, Picture, PictureRef, Target};
 use picture::coded::ReceivedFrame;
 use picture::frame::{FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams};
-use picture::run::shortest_size;
+use picture::run::coded_size;
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs};
@@ -55,19 +54,19 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
         for effort in [Effort::Low, Effort::Medium, Effort::High] {
             let (choice, device) = (compute.backend, compute.device.as_deref());
-            let settings = PredictionSettings { reference_age: 1, effort };
-            let mut encoder = open_predicted_encoder(&params, settings, choice, device)?;
-            let mut decoder = open_state_decoder(&params, choice, device)?;
-            let (_, unfinished) = encoder.encode_from(pictures[0], target, None)?;
-            let state = encoder.finish(unfinished)?;
+            let mut encoder = Encoder::open(&params, (choice, device))?;
+            encoder.set_search(effort, None);
+            let mut decoder = Decoder::open(&params, (choice, device))?;
+            encoder.encode(pictures[0], target, None)?;
+            let state = encoder.state()?.context("a stream with states")?;
             let (mut out, mut bytes) = (Picture::decoded_from(&params), 0);
             let stages: [_; 10] = medians(Limit::of(args), || {
                 let start = Instant::now();
-                let (frame, _) = encoder.encode_from(pictures[1], target, Some((1, &state)))?;
+                let frame = encoder.encode(pictures[1], target, Some((1, &state)))?;
                 let encode = start.elapsed();
                 ensure!(frame.reference > 0, "the frame is coded alone");
-                bytes = shortest_size(&frame.frame);
-                decoder.decode_state(&ReceivedFrame::from(&frame.frame), Some(&state), &mut out)?;
+                bytes = coded_size(&frame);
+                decoder.decode(&ReceivedFrame::from(&frame), Some(&state), &mut out)?;
                 let (there, back) = (encoder.times(), decoder.times());
                 Ok([
                     there.motion,

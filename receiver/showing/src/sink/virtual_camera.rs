@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use common::units::FrameId;
 use kernels::Picture;
+use kernels::apart::{self, Patience};
 use net::limited;
 use picture::params::StreamParams;
-use shell::apart::{self, Patience};
 use shell::slot::{Slot, Taken};
 
 use super::camera_picture::CameraPicture;

@@ -3,8 +3,7 @@
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use kernels::motion::{PredictedDecoder, open_predicted_decoder};
-use kernels::{BackendChoice, CodecError, DecodeError, Decoder, Picture, open_decoder};
+use kernels::{BackendChoice, ClipDecoder, CodecError, Picture};
 use net::failure::Failure;
 use picture::container::{ContainerReader, Content, Entry, FileFrame, PAUSE_MAX_S};
 use picture::frame::{BitDepth, PixelFormat};
@@ -17,7 +16,7 @@ use super::input::{Input, failed};
 /// A file being decoded. What is damaged is passed over and counted, and the picture before stands for it.
 pub(super) struct DuetFilm {
     reader: ContainerReader<BufReader<Input>>,
-    frames: Frames,
+    frames: ClipDecoder,
     picture: Picture,
     /// The number of the next picture, and the frame that comes next.
     next: u32,
@@ -28,45 +27,16 @@ pub(super) struct DuetFilm {
     path: PathBuf,
 }
 
-enum Frames {
-    Quad(Box<dyn Decoder>),
-    Predicted(Box<PredictedDecoder>),
-}
-
-impl Frames {
-    fn open(params: &StreamParams, path: &Path) -> Result<Self, Failure> {
-        // The device is the encoder's.
-        let opened = match params.codec.profile {
-            Profile::Quad => open_decoder(params, BackendChoice::Cpu, None).map(Self::Quad),
-            Profile::Predicted(_) => {
-                open_predicted_decoder(params, BackendChoice::Cpu, None).map(|it| Self::Predicted(Box::new(it)))
-            }
-            Profile::Pcwt => {
-                let message = "its frames are of the profile pcwt, which cannot be played: make a .y4m file of it with \
-                               `wavelet decode`";
-                return Err(failed(path, &message));
-            }
-        };
-        opened.map_err(|error| Failure { message: format!("{}: {error}", path.display()), ..codec_failure(&error) })
+/// Opens the decoder of a file's frames.
+fn decoder(params: &StreamParams, path: &Path) -> Result<ClipDecoder, Failure> {
+    if params.codec.profile == Profile::Pcwt {
+        let message = "its frames are of the profile pcwt, which cannot be played: make a .y4m file of it with \
+                       `wavelet decode`";
+        return Err(failed(path, &message));
     }
-
-    fn decode(&mut self, content: &Content, out: &mut Picture) -> Result<(), DecodeError> {
-        match (self, content) {
-            (Self::Quad(decoder), Content::Blocks { frame, .. }) => decoder.decode(frame, out),
-            (Self::Predicted(decoder), Content::Blocks { reference, frame, .. }) => {
-                decoder.decode(*reference, frame, out)
-            }
-            // A reader gives what the profile has.
-            (_, Content::Bytes(_)) => Ok(()),
-        }
-    }
-
-    fn hold(&mut self, out: &mut Picture) -> Result<(), DecodeError> {
-        match self {
-            Self::Quad(_) => Ok(()),
-            Self::Predicted(decoder) => decoder.hold(out),
-        }
-    }
+    // The device is the encoder's.
+    ClipDecoder::open(params, BackendChoice::Cpu)
+        .map_err(|error| Failure { message: format!("{}: {error}", path.display()), ..codec_failure(&error) })
 }
 
 impl DuetFilm {
@@ -83,7 +53,7 @@ impl DuetFilm {
         }
         let mut picture = Picture::for_stream(params.chroma, params.size);
         picture.data_mut().fill(128);
-        let frames = Frames::open(&params, path)?;
+        let frames = decoder(&params, path)?;
         Ok(Self { reader, frames, picture, next: 0, frame: None, until: None, damaged: 0, path: path.to_owned() })
     }
 
@@ -106,7 +76,7 @@ impl DuetFilm {
         if reader.params() != self.reader.params() {
             return Err(failed(&self.path, &"it has changed while it was played"));
         }
-        self.frames = Frames::open(reader.params(), &self.path)?;
+        self.frames = decoder(reader.params(), &self.path)?;
         (self.reader, self.next, self.frame, self.until) = (reader, 0, None, None);
         Ok(())
     }
@@ -125,7 +95,11 @@ impl DuetFilm {
         }
         let due = self.frame.take_if(|frame| frame.number <= self.next);
         let done = match &due {
-            Some(FileFrame { content, .. }) => self.frames.decode(content, &mut self.picture),
+            Some(FileFrame { content: Content::Blocks { reference, frame, .. }, .. }) => {
+                self.frames.decode(*reference, frame, &mut self.picture)
+            }
+            // A reader gives what the profile has.
+            Some(FileFrame { content: Content::Bytes(_), .. }) => Ok(()),
             None if self.until.is_some_and(|until| self.next >= until) => return Ok(false),
             None => self.frames.hold(&mut self.picture),
         };

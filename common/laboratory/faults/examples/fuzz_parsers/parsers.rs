@@ -212,7 +212,7 @@ pub(crate) fn frame(params: &StreamParams) -> CodedFrame {
         data.extend((0..40 + 60 * (block % 3)).map(|at| (at * 7 + block) as u8));
         ends.push(data.len() as u32);
     }
-    CodedFrame { header: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, ends, data }
+    CodedFrame { reference: 0, header: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 }, ends, data }
 }
 
 /// Returns the records of an input: kind and bytes of each.
@@ -317,7 +317,7 @@ fn sender_session(input: &[u8]) {
                 now = now + Duration::from_millis(bytes.len() as u64);
                 session.handle_timeout(now);
             }
-            _ => session.on_frame(frame.clone(), FrameTimes { capture: now, coded: now }, now),
+            _ => session.on_frame(session.next_frame(), &frame, FrameTimes { capture: now, coded: now }, now),
         }
         while session.poll_event().is_some() {}
         while session.poll_control().is_some() {}

@@ -76,7 +76,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
     let mut datagrams = Vec::new();
     for number in 0..2 {
         let now = Timestamp::from_us(1_000_000 + 33_333 * number);
-        session.on_frame(frame.clone(), FrameTimes { capture: now, coded: now }, now);
+        session.on_frame(session.next_frame(), &frame, FrameTimes { capture: now, coded: now }, now);
         while let Some(at) = session.poll_timeout().filter(|at| at.as_us() < 1_000_000 + 33_333 * (number + 1)) {
             session.handle_timeout(at);
             let before = datagrams.len();
@@ -160,13 +160,14 @@ pub(crate) fn write() -> anyhow::Result<()> {
     put("params", "largest", &largest.to_bytes())?;
     let blocks = frame.ends.len();
     let mut run = (blocks as u16).to_le_bytes().to_vec();
-    write_run(&frame, 0..blocks, false, &mut run);
+    write_run(&frame, 0..blocks, &mut run);
     put("run", "whole", &run)?;
     let mut thin = frame.clone();
+    thin.reference = 1;
     thin.data = vec![7; 9];
     thin.ends.iter_mut().enumerate().for_each(|(at, end)| *end = if at < blocks / 2 { 0 } else { 9 });
     let mut run = (blocks as u16).to_le_bytes().to_vec();
-    write_run(&thin, 0..blocks, true, &mut run);
+    write_run(&thin, 0..blocks, &mut run);
     put("run", "list", &run)?;
     let mut file = ContainerWriter::new(&params, Vec::new())?;
     for step in [StepIndex::MIN, StepIndex::MAX] {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::contexts::{
     DIGIT, EXPONENT, EXPONENTS, Learnt, QUARTER, SIGN, SPLIT, ZERO, of_part, quartered_near, split_near,
 };
-use super::field::{BLOCK_CELLS, Field, Motion, UNIT_CELLS, VECTOR_MAX};
+use crate::motion::field::{BLOCK_CELLS, Field, Motion, UNIT_CELLS, VECTOR_MAX};
 use crate::reference::quad::Damaged;
 use crate::reference::rans;
 use crate::tables::PROBABILITY_BITS;

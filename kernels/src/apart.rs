@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use kernels::BackendInfo;
+use crate::BackendInfo;
 
 /// True once a thread has been abandoned.
 static LEFT: AtomicBool = AtomicBool::new(false);
@@ -26,8 +26,10 @@ pub struct Patience {
 impl Patience {
     /// Patience with a frame on a device that has worked so far.
     pub const WORK: Self = Self { slices: 5, slice: SLICE };
+    /// No patience.
+    pub(crate) const NONE: Self = Self { slices: 1, slice: Duration::ZERO };
     /// Patience with a device that opens or has something new to do: some drivers compile their kernels then. A
-    /// compiler that hangs is told by who watches it ([`kernels::on_hang`]), which comes first.
+    /// compiler that hangs is told by who watches it ([`crate::on_hang`]), which comes first.
     pub const OPEN: Self = Self { slices: 1200, slice: SLICE };
 
     /// Returns the longest wait, if the process is never held up.
@@ -153,7 +155,7 @@ pub fn once<A: Send + 'static>(
 }
 
 /// Returns true if a thread of this process is still in a driver, which may not let the process end as usual.
-pub(crate) fn has_left() -> bool {
+pub fn has_left() -> bool {
     LEFT.load(Ordering::Relaxed)
 }
 
@@ -163,8 +165,6 @@ mod tests {
 
     /// Longer than anything but a hang takes.
     const SOON: Patience = Patience { slices: 1, slice: Duration::from_secs(90) };
-    /// Does not wait at all.
-    const NONE: Patience = Patience { slices: 5, slice: Duration::ZERO };
 
     /// Tells when it is dropped.
     struct Tool(Sender<thread::ThreadId>);
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!((two, three), (2, 3));
         assert!(first == second && first != thread::current().id());
         let mut here = Runner::Here(1);
-        assert_eq!(here.run(NONE, |_| thread::current().id()), Ok(thread::current().id()));
+        assert_eq!(here.run(Patience::NONE, |_| thread::current().id()), Ok(thread::current().id()));
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
             let _ = held.recv();
             picture
         };
-        assert_eq!(runner.run(NONE, hang).map(drop), Err(Lost::Hangs(Duration::ZERO)));
+        assert_eq!(runner.run(Patience::NONE, hang).map(drop), Err(Lost::Hangs(Duration::ZERO)));
         assert!(has_left());
         drop(runner);
         assert!(freed.try_recv().is_err(), "the driver has them");
@@ -216,8 +216,8 @@ mod tests {
         // What came while a slice passed, such as that in which the process stood still, is an answer in the next.
         let (give, answer) = mpsc::channel();
         give.send(7).unwrap();
-        assert_eq!(NONE.wait(&answer), Ok(7));
-        assert_eq!(NONE.wait(&answer), Err(Lost::Hangs(Duration::ZERO)));
+        assert_eq!(Patience::NONE.wait(&answer), Ok(7));
+        assert_eq!(Patience::NONE.wait(&answer), Err(Lost::Hangs(Duration::ZERO)));
         assert_eq!(Patience::WORK.longest(), Duration::from_millis(500));
     }
 

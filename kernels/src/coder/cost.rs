@@ -4,7 +4,7 @@ use super::contexts::{
     CONTEXTS, EXPONENT, EXPONENTS, FLAT, Learnt, QUARTER, SPLIT, ZERO, of_part, quartered_near, same_context,
     split_near,
 };
-use super::field::{Field, Motion};
+use crate::motion::field::{Field, Motion};
 use crate::tables::PROBABILITY_BITS;
 
 /// The costs of vectors, in sixteenths of a bit, in contexts as the last frame left them.

@@ -5,56 +5,27 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use picture::coded::{CodedFrame, PredictedFrame, ReceivedFrame, StepIndex};
+use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::gaps::Gaps;
 use picture::params::StreamParams;
-use picture::replay::Replay;
-use picture::run::{coded_size, directory_bytes, map_bytes, shortest_size};
+use picture::run::{coded_size, coded_size_as, directory_bytes, map_bytes};
 use rayon::prelude::*;
 
-use super::activity::{Proven, distances};
 use super::cost::Costs;
-use super::decoder::{State, StateDecoder, States, inner, next_number, open, without_prediction};
-use super::field::Field;
-use super::predictor::{AloneEncoder, ResidualEncoder, planes};
+use super::decoder::{State, StateDecoder, inner, next_number, on_the_processor, open, without_prediction};
+use super::proven::{Proven, distances};
 use super::search::{Effort, Overlapped, Search};
 use super::slice;
 use crate::cpu::colour;
 use crate::cpu::motion::planes::Bordered;
+use crate::fallback::Replaceable;
+use crate::motion::field::Field;
+use crate::motion::predictor::{AloneEncoder, ResidualEncoder, planes};
 use crate::reference::{ReferenceEncoder, check_picture};
 use crate::{
-    Backend, BackendChoice, BackendInfo, CodecError, DecodeError, EncodeError, EncodeTimes, OpenError, Picture,
-    PictureRef, Target, cpu, opencl,
+    Backend, BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target,
+    cpu, opencl,
 };
-
-/// Why a picture cannot be predicted and coded.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PredictError {
-    /// It cannot be coded.
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-    /// Its code cannot be decoded to a state.
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
-}
-
-impl CodecError for PredictError {
-    fn is_of_device(&self) -> bool {
-        match self {
-            Self::Encode(error) => error.is_of_device(),
-            Self::Decode(error) => error.is_of_device(),
-        }
-    }
-}
-
-/// Settings of the prediction of frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PredictionSettings {
-    /// Distance of a frame from its reference, frames, 1 to [`STATES_MAX`](picture::params::STATES_MAX).
-    pub reference_age: u8,
-    /// The search for vectors.
-    pub effort: Effort,
-}
 
 /// The step that the first frame's vectors are chosen for: 8.
 const FIRST_STEP: StepIndex = StepIndex::ONE.coarser_by(24);
@@ -75,16 +46,15 @@ const IN_HAND: usize = 16;
 /// Bytes of a frame's reference.
 const REFERENCE_BYTES: usize = 1;
 
-/// Encoder of a stream with prediction.
-pub struct PredictedEncoder {
+/// Encoder of a stream with prediction. What refers to what is its owner's to say.
+pub(crate) struct PredictedEncoder {
     params: StreamParams,
-    settings: PredictionSettings,
+    effort: Effort,
     alone: Box<dyn AloneEncoder>,
     /// Codes what is left of pictures, unless a device does.
     residual: Box<dyn ResidualEncoder>,
     /// Has the device, if there is one, with its encoder.
     decoder: StateDecoder,
-    states: States<State>,
     last: Option<Field>,
     costs: Costs,
     step: StepIndex,
@@ -96,29 +66,23 @@ pub struct PredictedEncoder {
     overlapped: Overlapped,
     times: EncodeTimes,
     vectors_to_bytes: Duration,
-    /// Number of the frame that was coded last, until something else was done.
-    newest: Option<u64>,
+    /// The frame that was coded last, until its state has been computed.
+    unfinished: Option<Unfinished>,
     proven: Proven,
     finished_in: Duration,
 }
 
-/// Opens an encoder for a stream of [`picture::params::Profile::Predicted`]; `choice` and `device` as in [`crate::open_encoder`]. If
-/// its device is lost later, the processor goes on with the same states, and [`PredictedEncoder::backend`] says so. Vectors are looked
-/// for on the processor in any case.
+/// Opens an encoder for a stream of [`picture::params::Profile::Predicted`]; `choice` and `device` as in
+/// [`crate::open::open_encoder`]. Vectors are looked for on the processor in any case.
 ///
-/// [`OpenError::WrongProfile`] for any other stream, [`OpenError::ReferenceAge`] unless the stream keeps as many states as the
-/// reference is old.
-pub fn open_predicted_encoder(
+/// [`OpenError::WrongProfile`] for any other stream.
+pub(crate) fn open_predicted_encoder(
     params: &StreamParams,
-    settings: PredictionSettings,
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<PredictedEncoder, OpenError> {
-    let (inner, states) = inner(params)?;
-    if !(1..=states).contains(&settings.reference_age) {
-        return Err(OpenError::ReferenceAge { asked: settings.reference_age, states });
-    }
-    let (decoder, _) = open(params, choice, device, opencl::open_predicted_encoder)?;
+    let (inner, _) = inner(params)?;
+    let decoder = open(params, choice, device, opencl::open_predicted_encoder)?;
     let backend = decoder.backend();
     let reason = || backend.reason.clone();
     let alone: Box<dyn AloneEncoder> = match backend.kind {
@@ -130,13 +94,28 @@ pub fn open_predicted_encoder(
         Backend::Reference => Box::new(ReferenceEncoder::new(&inner, reason())),
         Backend::Cpu | Backend::Opencl => Box::new(cpu::CpuEncoder::new(&inner, reason())),
     };
-    Ok(PredictedEncoder {
+    Ok(predicted_encoder(params, alone, residual, decoder))
+}
+
+/// Opens the encoder of the processor, for this reason.
+pub(crate) fn encoder_on_the_processor(params: &StreamParams, reason: String) -> PredictedEncoder {
+    let inner = without_prediction(params);
+    let [alone, residual] = [0; 2].map(|_| Box::new(cpu::CpuEncoder::new(&inner, reason.clone())));
+    predicted_encoder(params, alone, residual, on_the_processor(params, reason))
+}
+
+fn predicted_encoder(
+    params: &StreamParams,
+    alone: Box<dyn AloneEncoder>,
+    residual: Box<dyn ResidualEncoder>,
+    decoder: StateDecoder,
+) -> PredictedEncoder {
+    PredictedEncoder {
         params: *params,
-        settings,
+        effort: Effort::default(),
         alone,
         residual,
         decoder,
-        states: States::new(states),
         last: None,
         costs: Costs::new(),
         step: FIRST_STEP,
@@ -146,94 +125,91 @@ pub fn open_predicted_encoder(
         overlapped: Overlapped::new(params.size),
         times: EncodeTimes::default(),
         vectors_to_bytes: Duration::ZERO,
-        newest: None,
+        unfinished: None,
         proven: Proven::NOTHING,
         finished_in: Duration::ZERO,
-    })
+    }
+}
+
+impl Replaceable for PredictedEncoder {
+    fn backend(&self) -> &BackendInfo {
+        self.decoder.backend()
+    }
+
+    fn give_up(&mut self, reason: String) {
+        self.alone = Box::new(cpu::CpuEncoder::new(&without_prediction(&self.params), reason.clone()));
+        self.decoder.give_up(reason);
+        // What the device has of it is lost: it is decoded.
+        let made = self.unfinished.as_mut().and_then(|unfinished| unfinished.made.take());
+        made.into_iter().for_each(|made| self.decoder.give_back(made.picture));
+    }
 }
 
 impl PredictedEncoder {
-    /// Codes one picture of the stream's size, in any pixel format. A budget holds for the whole frame with its reference.
+    /// Codes one picture of the stream's size, in any pixel format, predicted from `reference`, a state so many frames before
+    /// it, unless coding it alone costs less. A budget holds for the whole frame with its reference. A device has the states
+    /// of the last frames already.
     ///
     /// The same pictures in the same order give the same bytes on every back end, unless the search has a limit of time.
-    pub fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, PredictError> {
-        let age = self.settings.reference_age;
-        let reference = self.states.get(age).cloned();
-        let (frame, unfinished) = self.encode_from(picture, target, reference.as_ref().map(|state| (age, state)))?;
-        let state = self.finish(unfinished)?;
-        self.states.keep(state);
-        Ok(frame)
-    }
-
-    /// Codes a picture as [`Self::encode`], predicted from `reference`, a state so many frames before it, unless coding it
-    /// alone costs less. Keeps no state: [`Self::finish`] computes this frame's, for which the frame need not wait. A device has
-    /// the states of the last frames already.
-    pub fn encode_from(
+    pub(crate) fn encode(
         &mut self,
         picture: PictureRef<'_>,
         target: Target,
         reference: Option<(u8, &State)>,
-    ) -> Result<(PredictedFrame, Unfinished), PredictError> {
-        check_picture(picture, self.params.size).map_err(EncodeError::from)?;
-        self.newest = None;
-        let (frame, made) = self.with_fallback(|encoder| encoder.encode_once(picture, target, reference))?;
-        let number = next_number();
-        self.newest = Some(number);
+    ) -> Result<CodedFrame, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        self.forget_unfinished();
+        let costs = self.costs.clone();
+        let (frame, made) = match self.encode_once(picture, target, reference) {
+            Err(error) => {
+                // For the same picture again, on the processor.
+                self.costs = costs;
+                return Err(error);
+            }
+            coded => coded?,
+        };
         let reference = reference.filter(|_| frame.reference > 0).map(|(_, state)| state.clone());
-        Ok((frame.clone(), Unfinished { number, frame, reference, made }))
+        let number = next_number();
+        self.unfinished = Some(Unfinished { number, frame: frame.clone(), reference, made });
+        Ok(frame)
     }
 
-    /// Computes the state of a frame, and makes ready for a frame that refers to it. It takes least directly after the frame was
-    /// coded; later it is decoded.
-    pub fn finish(&mut self, unfinished: Unfinished) -> Result<State, DecodeError> {
+    /// Computes the state of the frame coded last, and makes ready for a frame that refers to it; none if that has been done
+    /// already, or there is no such frame. It takes least directly after the frame was coded; later it is decoded.
+    pub(crate) fn finish(&mut self) -> Result<Option<State>, DecodeError> {
         let start = Instant::now();
-        let Unfinished { number, frame, reference, made } = unfinished;
-        let is_newest = self.newest.take() == Some(number);
+        let Some(unfinished) = &mut self.unfinished else { return Ok(None) };
+        let (number, made) = (unfinished.number, unfinished.made.take());
         let state = match made {
-            Some(made) if is_newest => match self.state_of(number, made) {
-                Err(error) if error.is_of_device() => {
-                    self.give_up(&error);
-                    self.decoder.replay(&frame, &Gaps::default(), reference.as_ref())
-                }
-                state => state,
-            },
-            made => {
-                made.into_iter().for_each(|made| self.decoder.pool.give_back(made.picture));
-                self.decoder.replay(&frame, &Gaps::default(), reference.as_ref())
+            Some(made) => self.state_of(number, made)?,
+            None => {
+                let Some(Unfinished { frame, reference, .. }) = &self.unfinished else { return Ok(None) };
+                self.decoder.replay(frame, &Gaps::default(), reference.as_ref())?
             }
-        }?;
+        };
+        self.unfinished = None;
         self.decoder.refer((state.number(), state.picture()));
         self.finished_in = start.elapsed();
-        Ok(state)
+        Ok(Some(state))
     }
 
-    /// Runs on the device, and once more without it if it is lost.
-    fn with_fallback<T, E: CodecError>(&mut self, mut run: impl FnMut(&mut Self) -> Result<T, E>) -> Result<T, E> {
-        self.follow();
-        let costs = self.costs.clone();
-        match run(self) {
-            Err(error) if error.is_of_device() => {
-                self.costs = costs;
-                self.give_up(&error);
-                run(self)
-            }
-            result => result,
-        }
+    /// Decodes a frame again, as its receiver does, to whom `gaps` are missing.
+    pub(crate) fn replay(
+        &mut self,
+        frame: &CodedFrame,
+        gaps: &Gaps,
+        reference: Option<&State>,
+    ) -> Result<State, DecodeError> {
+        // On a device it uses the same memory.
+        let made = self.unfinished.as_mut().and_then(|unfinished| unfinished.made.take());
+        made.into_iter().for_each(|made| self.decoder.give_back(made.picture));
+        self.decoder.replay(frame, gaps, reference)
     }
 
-    /// Goes on without the device, which this error has lost.
-    fn give_up(&mut self, error: &impl CodecError) {
-        let reason = self.alone.backend().given_up(error);
-        self.decoder.give_up(reason);
-        self.follow();
-    }
-
-    /// Goes on without the device if the decoder does.
-    fn follow(&mut self) {
-        let backend = self.decoder.backend();
-        if self.alone.backend().is_device() && !backend.is_device() {
-            self.alone = Box::new(cpu::CpuEncoder::new(&without_prediction(&self.params), backend.reason.clone()));
-        }
+    /// Makes no state of the frame coded last.
+    fn forget_unfinished(&mut self) {
+        let made = self.unfinished.take().and_then(|unfinished| unfinished.made);
+        made.into_iter().for_each(|made| self.decoder.give_back(made.picture));
     }
 
     fn encode_once(
@@ -241,26 +217,25 @@ impl PredictedEncoder {
         picture: PictureRef<'_>,
         target: Target,
         reference: Option<(u8, &State)>,
-    ) -> Result<(PredictedFrame, Option<Made>), PredictError> {
+    ) -> Result<(CodedFrame, Option<Made>), EncodeError> {
         let start = Instant::now();
         self.times = EncodeTimes::default();
         self.vectors_to_bytes = Duration::ZERO;
-        let own = samples(picture, &self.params);
         let predicted = match reference {
-            Some(reference) => self.predict((picture, &own), target, reference)?,
+            Some(reference) => self.predict((picture, &samples(picture, &self.params)), target, reference)?,
             None => None,
         };
         let predicted = match predicted {
             Some(predicted) => {
-                let step = predicted.frame.frame.header.step;
-                let bytes = shortest_size(&predicted.frame.frame);
+                let step = predicted.frame.header.step;
+                let bytes = coded_size(&predicted.frame);
                 let may_be_alone = self.proven.may_be_alone(predicted.distances, step);
                 let is_alone = may_be_alone && self.alone.fits(picture, step, bytes)?;
                 if may_be_alone {
                     self.proven.on_tried(predicted.distances, step, is_alone);
                 }
                 if is_alone {
-                    self.decoder.pool.give_back(predicted.made.picture);
+                    self.decoder.give_back(predicted.made.picture);
                     None
                 } else {
                     Some(predicted)
@@ -282,67 +257,41 @@ impl PredictedEncoder {
                 (frame, None)
             }
         };
-        self.step = frame.frame.header.step;
+        self.step = frame.header.step;
         let EncodeTimes { upload, motion, compensate, transform, .. } = self.times;
         self.times.code = start.elapsed().saturating_sub(upload + motion + compensate + transform);
         Ok((frame, made))
     }
 
-    /// Codes a picture without a reference, and does not compute its state: the decoder can when a frame refers to it.
-    pub fn encode_alone(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, EncodeError> {
-        self.with_fallback(|encoder| encoder.code_alone(picture, target))
-    }
-
-    fn code_alone(&mut self, picture: PictureRef<'_>, target: Target) -> Result<PredictedFrame, EncodeError> {
+    fn code_alone(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         let frame = self.alone.encode(picture, less(target, REFERENCE_BYTES))?;
         self.times = self.alone.times();
         (self.last, self.proven) = (None, Proven::NOTHING);
         self.step = frame.header.step;
-        Ok(PredictedFrame::new(0, &[], &frame))
+        Ok(frame)
     }
 
     /// Returns the duration of each stage of the last frame.
-    pub fn times(&self) -> EncodeTimes {
+    pub(crate) fn times(&self) -> EncodeTimes {
         self.times
     }
 
     /// Returns how long the last frame took from its vectors to its bytes, the vectors' own among them, without the state that comes
     /// of it; zero unless it has a reference.
-    pub fn vectors_to_bytes(&self) -> Duration {
+    pub(crate) fn vectors_to_bytes(&self) -> Duration {
         self.vectors_to_bytes
     }
 
     /// Returns how long the last state took.
-    pub fn finished_in(&self) -> Duration {
+    pub(crate) fn finished_in(&self) -> Duration {
         self.finished_in
     }
 
-    /// The decoder of this stream's frames, which the encoder has for itself.
-    pub fn decoder(&mut self) -> &mut StateDecoder {
-        // On a device it uses the same memory.
-        self.newest = None;
-        &mut self.decoder
-    }
-
-    /// Sets how much is done to find vectors, from the next frame on.
-    pub fn set_effort(&mut self, effort: Effort) {
-        self.settings.effort = effort;
-    }
-
-    /// Limits the time in which vectors are looked for, from the next frame on; without a limit frames are the same on every
-    /// machine. What is left then takes the best vectors at hand, which takes a part of the search's time, too.
-    pub fn set_search_time(&mut self, limit: Option<Duration>) {
-        self.search_time = limit;
-    }
-
-    /// Returns the picture that the last frame decodes to; `None` before the first one.
-    pub fn state(&self) -> Option<&Picture> {
-        self.states.kept.back().map(State::picture)
-    }
-
-    /// Returns the back end and the device that compute.
-    pub fn backend(&self) -> &BackendInfo {
-        self.decoder.backend()
+    /// Sets how much is done to find vectors, and the time in which they are looked for, from the next frame on; without a limit
+    /// frames are the same on every machine. What is left then takes the best vectors at hand, which takes a part of the
+    /// search's time, too.
+    pub(crate) fn set_search(&mut self, effort: Effort, limit: Option<Duration>) {
+        (self.effort, self.search_time) = (effort, limit);
     }
 
     /// The frame if it is predicted; `None` if the budget does not do for vectors.
@@ -351,7 +300,7 @@ impl PredictedEncoder {
         (picture, own): (PictureRef<'_>, &[u8]),
         target: Target,
         (age, reference): (u8, &State),
-    ) -> Result<Option<Predicted>, PredictError> {
+    ) -> Result<Option<Predicted>, EncodeError> {
         if let Some(device) = self.decoder.encoder() {
             let start = Instant::now();
             device.bring(picture)?;
@@ -378,7 +327,7 @@ impl PredictedEncoder {
         let more = (map_bytes(slices.len() + blocks) - map_bytes(blocks)).max(slices.len() + 2);
         let target = less(target, REFERENCE_BYTES + vectors + more);
         let Some((blocks, frame)) = self.code_residual(picture, &prediction, target, (age, &slices))? else {
-            self.decoder.pool.give_back(prediction);
+            self.decoder.give_back(prediction);
             return Ok(None);
         };
         self.vectors_to_bytes = found.elapsed();
@@ -413,7 +362,7 @@ impl PredictedEncoder {
             planes: &planes_of_source,
             costs: &self.costs,
             lambda: lambda(step),
-            effort: self.settings.effort,
+            effort: self.effort,
             until: self.search_time.map(|time| start + time),
         };
         search.find(self.last.as_ref(), &mut self.overlapped)
@@ -439,7 +388,7 @@ impl PredictedEncoder {
         prediction: &Picture,
         target: Target,
         vectors: (u8, &[Vec<u8>]),
-    ) -> Result<Option<(CodedFrame, PredictedFrame)>, EncodeError> {
+    ) -> Result<Option<(CodedFrame, CodedFrame)>, EncodeError> {
         let Target::Bytes(bytes) = target else {
             let blocks = self.code_blocks(picture, prediction, target)?;
             let (frame, _) = self.joined(&blocks, vectors);
@@ -469,7 +418,7 @@ impl PredictedEncoder {
         match self.code_blocks(picture, prediction, target) {
             Err(EncodeError::BudgetTooSmall { .. }) => Ok(None),
             coded => coded.map(|blocks| {
-                let frame = PredictedFrame::new(vectors.0, vectors.1, &blocks);
+                let frame = CodedFrame::predicted(vectors.0, vectors.1, &blocks);
                 Some((blocks, frame))
             }),
         }
@@ -489,13 +438,13 @@ impl PredictedEncoder {
     }
 
     /// The frame of these vectors and blocks, which are joined where that is shorter, and the bytes of the blocks in it.
-    fn joined(&self, blocks: &CodedFrame, (age, slices): (u8, &[Vec<u8>])) -> (PredictedFrame, usize) {
+    fn joined(&self, blocks: &CodedFrame, (age, slices): (u8, &[Vec<u8>])) -> (CodedFrame, usize) {
         let is_little = 80 * blocks.data.len() <= JOINED_MOST * self.params.size.pixels();
         let joined = if is_little { self.decoder.groups.join(blocks) } else { None };
-        let alone = shortest_size(blocks);
-        match joined.map(|joined| (shortest_size(&joined), joined)) {
-            Some((size, joined)) if size < alone => (PredictedFrame::new(age, slices, &joined), size),
-            _ => (PredictedFrame::new(age, slices, blocks), alone),
+        let alone = coded_size_as(blocks, true);
+        match joined.map(|joined| (coded_size_as(&joined, true), joined)) {
+            Some((size, joined)) if size < alone => (CodedFrame::predicted(age, slices, &joined), size),
+            _ => (CodedFrame::predicted(age, slices, blocks), alone),
         }
     }
 
@@ -518,12 +467,12 @@ impl PredictedEncoder {
 
 /// A coded frame whose state has yet to be computed.
 #[derive(Debug)]
-pub struct Unfinished {
+struct Unfinished {
     /// Number that the state gets.
     number: u64,
-    frame: PredictedFrame,
+    frame: CodedFrame,
     reference: Option<State>,
-    /// None of a frame that was coded alone.
+    /// None of a frame that was coded alone, or once something else was done.
     made: Option<Made>,
 }
 
@@ -538,7 +487,7 @@ struct Made {
 
 /// A frame coded with a reference.
 struct Predicted {
-    frame: PredictedFrame,
+    frame: CodedFrame,
     made: Made,
     field: Field,
     /// As [`distances`] has them.

@@ -20,11 +20,11 @@ use picture::frame::{Chroma, FrameSize};
 use picture::pyramid::Rect;
 
 use super::cost::Costs;
-use super::field::{Field, Motion, UNIT, WINDOW};
-use super::overlap::{mean, one};
-use super::predictor::plane_size;
 use crate::cpu::motion::planes::{Bordered, Luma};
 use crate::cpu::motion::square::{Taps, predict_32};
+use crate::motion::field::{Field, Motion, UNIT, WINDOW};
+use crate::motion::overlap::{mean, one};
+use crate::motion::predictor::plane_size;
 use coarse::Coarse;
 pub(crate) use sums::Overlapped;
 

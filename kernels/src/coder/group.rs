@@ -92,7 +92,7 @@ impl Groups {
             next = group.start;
         }
         ends[next..].fill(data.len() as u32);
-        Some(CodedFrame { header: frame.header, ends, data })
+        Some(CodedFrame { reference: 0, header: frame.header, ends, data })
     }
 
     /// Calls `put(row, symbol)` for every symbol that has one of [`FREQUENCIES`] when the blocks of `frame` are joined.

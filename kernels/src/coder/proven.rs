@@ -3,9 +3,7 @@
 use picture::coded::StepIndex;
 
 use crate::cpu::motion::square::differences_from_means;
-
-/// Side of the squares whose flatness decides.
-pub(crate) const ACTIVITY_SIDE: usize = 8;
+use crate::motion::ACTIVITY_SIDE;
 
 /// Returns the sums of absolute differences of the luma of samples, `pixels` in rows of `width`: from a prediction, and from the means
 /// of squares.

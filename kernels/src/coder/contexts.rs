@@ -1,6 +1,6 @@
 //! The contexts of the decisions in a slice, and their probabilities, which learn within it.
 
-use super::field::{BLOCK_CELLS, Field};
+use crate::motion::field::{BLOCK_CELLS, Field};
 use crate::tables::PROBABILITY_BITS;
 
 /// Bits of a component's difference beyond which no encoder goes.

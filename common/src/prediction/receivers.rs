@@ -1,0 +1,168 @@
+//! Several receivers of one stream: a picture is coded once, from a state that all of them hold.
+
+use std::time::Duration;
+
+use picture::replay::Replay;
+
+use super::references::{PredictionCounters, References, SentFrame, StatesOutcome};
+use crate::units::{FrameId, Timestamp};
+use crate::wire::states::StatesReport;
+
+/// A receiver of a stream, among others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiverId(pub u32);
+
+/// The last frames sent, and what each receiver holds of them. States are equal if their pictures are.
+#[derive(Clone, Debug)]
+pub struct Receivers<F, S> {
+    window: u8,
+    interval: Duration,
+    /// The number of the last frame.
+    last: Option<FrameId>,
+    /// The last frame and the distance to its reference, until it is withdrawn.
+    newest: Option<(FrameId, u8)>,
+    present: Vec<(ReceiverId, References<F, S>)>,
+    /// Counts of the stream's frames, and those of receivers that have left.
+    counters: PredictionCounters,
+}
+
+impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
+    /// Creates the store of a stream with a frame each `interval`, which refers at most `window` frames back (0: never),
+    /// behind the frame `last`. There is no receiver yet.
+    pub fn new(window: u8, interval: Duration, last: Option<FrameId>) -> Self {
+        Self { window, interval, last, newest: None, present: Vec::new(), counters: PredictionCounters::default() }
+    }
+
+    /// Counts a receiver, which holds nothing: the next frame is coded alone. One that is there begins anew.
+    pub fn join(&mut self, id: ReceiverId) {
+        match self.of(id) {
+            Some(references) => references.restart(),
+            None => self.present.push((id, References::new(self.window, self.interval).after(self.last))),
+        }
+    }
+
+    /// Counts a receiver no longer, whatever it lacks.
+    pub fn leave(&mut self, id: ReceiverId) {
+        let left = self.present.extract_if(.., |(present, _)| *present == id);
+        self.counters = left.fold(self.counters, |sum, (_, references)| with(sum, references.counters()));
+    }
+
+    /// Takes a receiver's report, which came at `now`. One who is not there has nothing to report.
+    pub fn on_report(&mut self, id: ReceiverId, report: StatesReport, now: Timestamp) -> StatesOutcome {
+        self.of(id).map_or(StatesOutcome::Known, |references| references.on_report(report, now))
+    }
+
+    /// Returns the number of the next frame.
+    pub fn next_frame(&self) -> FrameId {
+        self.last.map_or(FrameId(0), FrameId::next)
+    }
+
+    /// Returns the reference of the next frame, as [`References::next`] does: the newest frame that all receivers hold in
+    /// the same state; none: it is to be coded alone.
+    pub fn next<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<Option<(u8, S)>, R::Error> {
+        let next = self.next_frame();
+        self.present.iter_mut().for_each(|(_, references)| references.expire());
+        let mut chosen = None;
+        for rank in 0..2 {
+            let wanted = self.present.iter().map(|(_, references)| references.wanted(now)[rank]);
+            let oldest = wanted.reduce(|a, b| if a?.is_newer_than(b?) { b } else { a }).flatten();
+            if let Some(id) = oldest
+                && let Some(state) = self.shared(id, decoder)?
+            {
+                chosen = Some((id, state));
+                break;
+            }
+        }
+        chosen = chosen.or_else(|| {
+            let (_, first) = self.present.first()?;
+            first.decided().find_map(|id| {
+                let mut states = self.present.iter().map(|(_, references)| {
+                    references.known(id).filter(|_| references.decided().any(|decided| decided == id))
+                });
+                let state = states.next()??;
+                states.all(|other| other == Some(state)).then(|| (id, state.clone()))
+            })
+        });
+        let mut is_as_told = true;
+        for (_, references) in &mut self.present {
+            is_as_told &= references.is_as_told(decoder);
+        }
+        Ok(chosen.filter(|_| is_as_told).and_then(|(id, state)| Some((u8::try_from(next.ahead_of(id)).ok()?, state))))
+    }
+
+    /// Decodes a frame again that [`Self::next`] would decode at `now`, as [`References::prepare`] does.
+    pub fn prepare<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<bool, R::Error> {
+        for (_, references) in &mut self.present {
+            if references.prepare(now, decoder)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes the next coded frame, which goes to all receivers; returns its number. Its state comes by [`Self::on_state`].
+    pub fn on_coded(&mut self, age: u8, frame: &F, now: Timestamp) -> FrameId {
+        let id = self.next_frame();
+        self.last = Some(id);
+        self.newest = Some((id, age));
+        self.present.iter_mut().for_each(|(_, references)| references.on_coded(age, frame.clone(), None, now));
+        if self.window > 0 {
+            self.counters.frames += 1;
+            self.counters.predicted += u64::from(age > 0);
+        }
+        id
+    }
+
+    /// Takes the state that a frame decodes to where all of it arrives.
+    pub fn on_state(&mut self, id: FrameId, state: &S) {
+        self.present.iter_mut().for_each(|(_, references)| references.on_state(id, state.clone()));
+    }
+
+    /// Takes back the last frame, which has not left and will not: the next one has its number. Does nothing if another
+    /// frame is the last one.
+    pub fn withdraw(&mut self, id: FrameId) {
+        if let Some((_, age)) = self.newest.take_if(|(newest, _)| *newest == id) {
+            self.last = id.0.checked_sub(1).map(FrameId);
+            self.present.iter_mut().for_each(|(_, references)| references.withdraw(id));
+            if self.window > 0 {
+                self.counters.frames -= 1;
+                self.counters.predicted -= u64::from(age > 0);
+            }
+        }
+    }
+
+    /// Returns the counts: of the stream's frames, and of all receivers.
+    pub fn counters(&self) -> PredictionCounters {
+        self.present.iter().fold(self.counters, |sum, (_, references)| with(sum, references.counters()))
+    }
+
+    fn of(&mut self, id: ReceiverId) -> Option<&mut References<F, S>> {
+        self.present.iter_mut().find(|(present, _)| *present == id).map(|(_, references)| references)
+    }
+
+    /// Returns the state of a frame if it is the same at all receivers.
+    fn shared<R: Replay<F, S>>(&mut self, id: FrameId, decoder: &mut R) -> Result<Option<S>, R::Error> {
+        let mut shared = None;
+        for (_, references) in &mut self.present {
+            let Some(state) = references.state_of(id, decoder)? else { return Ok(None) };
+            if shared.get_or_insert_with(|| state.clone()) != &state {
+                return Ok(None);
+            }
+        }
+        Ok(shared)
+    }
+}
+
+/// Adds a receiver's counts, but for those of the stream's frames.
+fn with(sum: PredictionCounters, of: PredictionCounters) -> PredictionCounters {
+    PredictionCounters {
+        frames: sum.frames,
+        predicted: sum.predicted,
+        replays: sum.replays + of.replays,
+        matches: sum.matches + of.matches,
+        mismatches: sum.mismatches + of.mismatches,
+        lacking: sum.lacking + of.lacking,
+        contradictions: sum.contradictions + of.contradictions,
+        malformed: sum.malformed + of.malformed,
+    }
+}

@@ -1,0 +1,168 @@
+//! One encoder for several receivers, each with losses and reports of its own.
+
+use std::collections::VecDeque;
+
+use common::prediction::Held;
+use kernels::{BackendChoice, Decoder, Picture};
+use picture::coded::{BlockState, ReceivedFrame};
+use picture::gaps::Gaps;
+use picture::pyramid::BlockLayout;
+
+use super::tests::params;
+use super::*;
+use crate::source::pattern::Pattern;
+
+/// A receiver, and the line to it.
+struct Receiver {
+    id: ReceiverId,
+    decoder: Decoder,
+    held: Held<State>,
+    /// Reports under way, and the steps at which they come.
+    reports: VecDeque<(u64, StatesReport)>,
+    /// Of 100 frames: those that do not come, and those that come with gaps.
+    loses: [u64; 2],
+    delay: u64,
+    random: u64,
+}
+
+impl Receiver {
+    fn new(id: u32, loses: [u64; 2], delay: u64) -> Self {
+        let decoder = Decoder::open(&params(), BackendChoice::Cpu).unwrap();
+        let (held, random) = (Held::new(15), u64::from(id));
+        Self { id: ReceiverId(id), decoder, held, reports: VecDeque::new(), loses, delay, random }
+    }
+
+    fn chance(&mut self, of: u64) -> u64 {
+        self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.random >> 33) % of
+    }
+
+    /// Decodes what comes of a frame; returns the picture's hash.
+    fn take(&mut self, id: FrameId, frame: &CodedFrame, step: u64) -> Option<u32> {
+        let [lost, broken] = self.loses;
+        if self.chance(100) < lost {
+            return None;
+        }
+        let mut received = ReceivedFrame::from(frame);
+        if self.chance(100) < broken {
+            let start = self.chance(received.block_count() as u64) as usize;
+            received.forget(start..(start + 5).min(received.block_count()));
+        }
+        let gaps = Gaps::of(&mut received);
+        let reference = self.held.reference(id, frame.reference);
+        let coarse = BlockLayout::new(&params()).coarse_blocks();
+        let mut hash = None;
+        if frame.reference > 0 && reference.is_none() {
+            self.held.on_lacking(id);
+        } else if frame.reference == 0 && (0..coarse).any(|at| received.block(at) == BlockState::Missing) {
+            self.held.on_not_used(id);
+        } else {
+            let mut out = Picture::decoded_from(&params());
+            let state = self.decoder.decode(&received, reference, &mut out).unwrap();
+            hash = Some(out.hash());
+            self.held.on_used(id, gaps, state, hash);
+        }
+        self.reports.extend(self.held.report().map(|report| (step + self.delay, report)));
+        hash
+    }
+}
+
+/// A sender and its receivers, in steps of a frame.
+struct Room {
+    sender: StreamEncoder,
+    receivers: Vec<Receiver>,
+    step: u64,
+}
+
+impl Room {
+    fn new(receivers: Vec<Receiver>) -> Self {
+        let mut sender = StreamEncoder::open(&params(), BackendChoice::Cpu).unwrap();
+        sender.leave(PEER);
+        receivers.iter().for_each(|receiver| sender.join(receiver.id));
+        Self { sender, receivers, step: 0 }
+    }
+
+    fn join(&mut self, receiver: Receiver) {
+        self.sender.join(receiver.id);
+        self.receivers.push(receiver);
+    }
+
+    /// Codes a frame for all; returns the distance to its reference, and the receivers' hashes of their pictures.
+    fn frame(&mut self) -> (u8, Vec<Option<u32>>) {
+        let (params, step, now) = (params(), self.step, Timestamp::from_us(33_333 * self.step));
+        self.step += 1;
+        let mut data = Vec::new();
+        Pattern::new(params.size, params.frame_rate).draw(step as u32, 0, &mut data);
+        for receiver in &mut self.receivers {
+            while let Some((_, report)) = receiver.reports.pop_front_if(|(due, _)| *due <= step) {
+                self.sender.on_told_of(receiver.id, Told::Report(report, now));
+            }
+        }
+        if step % 2 == 0 {
+            while self.sender.prepare(now).unwrap() {}
+        }
+        let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+        let (id, frame) = self.sender.code(picture, Target::Bytes(900), now).unwrap();
+        (frame.reference, self.receivers.iter_mut().map(|receiver| receiver.take(id, &frame, step)).collect())
+    }
+}
+
+/// Of each receiver the sender knows every picture, hash by hash, whatever the others lose.
+#[test]
+fn one_frame_for_all_is_predicted_from_what_all_of_them_hold() {
+    let lines = [([0, 0], 2), ([10, 10], 3), ([5, 30], 6)];
+    let receivers = lines.into_iter().zip(1..).map(|((loses, delay), id)| Receiver::new(id, loses, delay)).collect();
+    let mut room = Room::new(receivers);
+    let (mut predicted, mut same) = (0, 0);
+    for _ in 0..150 {
+        let (reference, hashes) = room.frame();
+        predicted += u32::from(reference > 0);
+        same += u32::from(hashes.iter().all(|hash| hash.is_some() && *hash == hashes[0]));
+    }
+    let counters = room.sender.counters();
+    assert!(predicted > 60 && same > 40, "{predicted} predicted, {same} the same for all");
+    assert_eq!((counters.mismatches, counters.contradictions, counters.malformed), (0, 0, 0), "{counters:?}");
+    assert_eq!((counters.frames, counters.predicted), (150, predicted.into()));
+    assert!(counters.matches > 100 && counters.replays > 20, "{counters:?}");
+}
+
+#[test]
+fn one_who_lacks_everything_has_a_frame_of_its_own_and_one_who_left_does_not_count() {
+    let mut room = Room::new(vec![Receiver::new(1, [0, 0], 2), Receiver::new(2, [0, 0], 4)]);
+    let references = |room: &mut Room, frames| (0..frames).map(|_| room.frame().0).collect::<Vec<_>>();
+    assert_eq!(references(&mut room, 10), [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+    room.join(Receiver::new(3, [0, 0], 3));
+    assert_eq!(references(&mut room, 4), [0, 1, 1, 1], "whoever comes needs one frame alone");
+    // Nothing comes through to this one.
+    room.join(Receiver::new(4, [100, 0], 3));
+    let deaf = references(&mut room, 40);
+    assert!(deaf[0] == 0 && deaf[20..].iter().all(|&reference| reference == 0), "{deaf:?}");
+    room.sender.leave(ReceiverId(4));
+    assert_eq!(references(&mut room, 5), [1; 5], "the others hold the last frame");
+    // A restart forgets what one of them has held.
+    room.sender.on_told_of(ReceiverId(2), Told::Restart);
+    assert_eq!(references(&mut room, 3), [0, 1, 1]);
+    assert_eq!(room.sender.counters().mismatches, 0);
+    for receiver in 1..4 {
+        room.sender.leave(ReceiverId(receiver));
+    }
+    assert_eq!(references(&mut room, 2), [0, 0], "nobody is there");
+}
+
+/// The same gaps at two receivers are one state, though it is decoded for each.
+#[test]
+fn receivers_that_lack_the_same_hold_the_same() {
+    let mut room = Room::new(vec![Receiver::new(1, [0, 0], 1), Receiver::new(2, [0, 0], 1)]);
+    (0..5).for_each(|_| drop(room.frame()));
+    for receiver in &mut room.receivers {
+        (receiver.random, receiver.loses) = (5, [0, 100]);
+    }
+    let (_, hashes) = room.frame();
+    assert_eq!(hashes[0], hashes[1]);
+    room.receivers.iter_mut().for_each(|receiver| receiver.loses = [0, 0]);
+    let (reference, hashes) = room.frame();
+    assert_eq!((reference, hashes[0]), (1, hashes[1]), "the frame with gaps can be referred to");
+    (0..8).for_each(|_| drop(room.frame()));
+    let counters = room.sender.counters();
+    assert!(counters.replays >= 2 && counters.mismatches == 0, "{counters:?}");
+}
