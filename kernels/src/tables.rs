@@ -9,7 +9,7 @@ pub use self::trained::FREQUENCIES;
 pub(crate) mod residual;
 mod trained;
 
-/// Symbols of a table. The last one, [`ESCAPE_SYMBOL`], says that the value is at least 15 and that a second
+/// Symbols of a table. The last one, `ESCAPE_SYMBOL`, says that the value is at least 15 and that a second
 /// symbol in the context [`ESCAPE`] gives the rest.
 pub const SYMBOLS: usize = 16;
 /// The symbol for a value of 15 or more.

@@ -1,4 +1,4 @@
-//! Counts the symbols of groups of blocks over clips and writes `src/tables/residual/trained.rs`.
+//! Counts the symbols of groups of blocks over clips and writes `kernels/src/tables/residual/trained.rs`.
 //!
 //! ```text
 //! train_groups CLIP.y4m[,CLIP.y4m..].. [--write]
@@ -31,7 +31,7 @@ const FRAMES: usize = 24;
 const WEIGHT: f64 = 50_000.0;
 
 /// Head of the file of tables.
-const HEAD: &str = "//! Symbol frequencies of every row, counted by `examples/train_groups.rs`.\n\nuse super::super::SYMBOLS;\nuse super::ROWS;\n\n\
+const HEAD: &str = "//! Symbol frequencies of every row, counted by `lab/examples/train_groups.rs`.\n\nuse super::super::SYMBOLS;\nuse super::ROWS;\n\n\
      /// `FREQUENCIES[r][s]`: how many of 4096 times symbol `s` is expected in row `r`; 0 if it cannot occur.\n\
      #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; ROWS] = [\n";
 
@@ -64,7 +64,10 @@ fn main() -> anyhow::Result<()> {
     let mut all = none();
     counts.iter().for_each(|counts| add(&mut all, counts, 1.0));
     if !flags.is_empty() {
-        std::fs::write("src/tables/residual/trained.rs", training::source(HEAD, &tables(&all)))?;
+        std::fs::write(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../src/tables/residual/trained.rs"),
+            training::source(HEAD, &tables(&all)),
+        )?;
     }
     Ok(())
 }

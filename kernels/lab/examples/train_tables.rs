@@ -1,4 +1,4 @@
-//! Counts the block coder's symbols over pictures and writes `src/tables/trained.rs`.
+//! Counts the block coder's symbols over pictures and writes `kernels/src/tables/trained.rs`.
 //!
 //! ```text
 //! train_tables PICTURES_DIR [--write]
@@ -33,7 +33,7 @@ mod training;
 const STEPS: [u8; 9] = [44, 48, 52, 56, 60, 64, 68, 72, 80];
 
 /// Head of the file of tables.
-const HEAD: &str = "//! Symbol frequencies of every context, counted by `examples/train_tables.rs`.\n\nuse super::{CONTEXTS, SYMBOLS};\n\n\
+const HEAD: &str = "//! Symbol frequencies of every context, counted by `lab/examples/train_tables.rs`.\n\nuse super::{CONTEXTS, SYMBOLS};\n\n\
      /// `FREQUENCIES[c][s]`: how many of 4096 times symbol `s` is expected in context `c`; 0 if it cannot occur.\n\
      #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; CONTEXTS] = [\n";
 
@@ -65,7 +65,10 @@ fn main() -> anyhow::Result<()> {
         );
     }
     if write {
-        std::fs::write("src/tables/trained.rs", training::source(HEAD, &ideal))?;
+        std::fs::write(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../src/tables/trained.rs"),
+            training::source(HEAD, &ideal),
+        )?;
     }
     Ok(())
 }

@@ -154,7 +154,7 @@ impl Groups {
     }
 
     /// Returns true if blocks of a frame, behind its slices, are joined.
-    pub fn has_groups(frame: &ReceivedFrame, slices: usize) -> bool {
+    pub(crate) fn has_groups(frame: &ReceivedFrame, slices: usize) -> bool {
         (slices..frame.block_count())
             .any(|index| matches!(frame.block(index), BlockState::Coded(bytes) if bytes.last() == Some(&MARK)))
     }

@@ -4,19 +4,19 @@ use picture::frame::FrameSize;
 use picture::vectors::{VECTOR_BLOCK, VectorLayout};
 
 /// Side of a unit, whose window is what overlaps, samples of luma.
-pub const UNIT: usize = 16;
+pub(crate) const UNIT: usize = 16;
 /// Side of a cell, the smallest part with a vector of its own, samples of luma.
-pub const CELL: usize = 8;
+pub(crate) const CELL: usize = 8;
 /// Samples of the largest window along an axis, and from one row to the next of any.
 pub(crate) const WINDOW: usize = 2 * UNIT;
 /// The weights of the cells of a unit add up to this.
-pub const CELL_WEIGHT: u8 = 8;
+pub(crate) const CELL_WEIGHT: u8 = 8;
 /// Cells in a row of a block.
 pub(crate) const BLOCK_CELLS: usize = VECTOR_BLOCK / CELL;
 /// Cells in a row of a unit.
 pub(crate) const UNIT_CELLS: usize = UNIT / CELL;
 /// Largest component of a vector, quarters of a sample.
-pub const VECTOR_MAX: i16 = 2047;
+pub(crate) const VECTOR_MAX: i16 = 2047;
 
 /// Taps of the filter for samples half way between two: those of four samples on one side, the nearest one last. They add up
 /// to 32.
@@ -24,7 +24,7 @@ pub(crate) const HALF_TAPS: [i32; 4] = [-1, 4, -11, 40];
 
 /// The source of a part's prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Motion {
+pub(crate) enum Motion {
     /// From the reference, so many quarters of a sample of luma to the right and below; each at most [`VECTOR_MAX`] either way.
     Vector {
         /// To the right.
@@ -38,7 +38,7 @@ pub enum Motion {
 
 impl Motion {
     /// From the same place of the reference.
-    pub const ZERO: Self = Self::Vector { x: 0, y: 0 };
+    pub(crate) const ZERO: Self = Self::Vector { x: 0, y: 0 };
 
     /// Returns the vector, cut to [`VECTOR_MAX`].
     pub(crate) fn vector(x: i32, y: i32) -> Self {
@@ -47,7 +47,7 @@ impl Motion {
     }
 
     /// Returns samples rounded to those that are coded: luma to the middle of 4 values, chroma to that of 8.
-    pub fn flat([y, cb, cr]: [u8; 3]) -> Self {
+    pub(crate) fn flat([y, cb, cr]: [u8; 3]) -> Self {
         Self::Flat([y & !3 | 2, cb & !7 | 4, cr & !7 | 4])
     }
 
@@ -66,7 +66,7 @@ impl Motion {
 
 /// The vectors of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub(crate) struct Field {
     layout: VectorLayout,
     /// Units that lie at least in part in the picture: columns and rows.
     units: [usize; 2],
@@ -79,7 +79,7 @@ pub struct Field {
 
 impl Field {
     /// Creates whole blocks that do not move, of pictures of this size.
-    pub fn new(size: FrameSize) -> Self {
+    pub(crate) fn new(size: FrameSize) -> Self {
         let layout = VectorLayout::new(size);
         let blocks = layout.columns() * layout.rows();
         Self {
@@ -92,12 +92,12 @@ impl Field {
     }
 
     /// Returns its blocks and slices.
-    pub fn layout(&self) -> &VectorLayout {
+    pub(crate) fn layout(&self) -> &VectorLayout {
         &self.layout
     }
 
     /// Columns and rows of units that lie at least in part in the picture.
-    pub fn units(&self) -> [usize; 2] {
+    pub(crate) fn units(&self) -> [usize; 2] {
         self.units
     }
 
@@ -112,7 +112,7 @@ impl Field {
     }
 
     /// Returns the motion of cell (x, y).
-    pub fn cell(&self, x: usize, y: usize) -> Motion {
+    pub(crate) fn cell(&self, x: usize, y: usize) -> Motion {
         self.cells[y * self.cell_columns() + x]
     }
 
@@ -145,7 +145,7 @@ impl Field {
     }
 
     /// Returns the motions of the cells of unit (x, y), row by row: all the same unless it is quartered.
-    pub fn unit(&self, x: usize, y: usize) -> Unit {
+    pub(crate) fn unit(&self, x: usize, y: usize) -> Unit {
         let at = |dx, dy| self.cell(UNIT_CELLS * x + dx, UNIT_CELLS * y + dy);
         if self.is_quartered(x, y) { Unit::Four([at(0, 0), at(1, 0), at(0, 1), at(1, 1)]) } else { Unit::One(at(0, 0)) }
     }
@@ -188,7 +188,7 @@ pub(crate) fn median(left: [i32; 2], up: [i32; 2], other: [i32; 2]) -> ([i32; 2]
 
 /// The motion of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// Of all of it.
     One(Motion),
     /// Of its cells, row by row.

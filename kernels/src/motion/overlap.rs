@@ -5,10 +5,10 @@ use picture::pyramid::Rect;
 use super::field::{Motion, UNIT, Unit};
 
 /// The weights of the units that meet anywhere along an axis add up to this.
-pub const WEIGHT: u16 = 16;
+pub(crate) const WEIGHT: u16 = 16;
 
 /// Returns the weight of a unit's window at its sample `at`; a unit has `side` samples, 8 or 16, its window twice.
-pub const fn rising(at: usize, side: usize) -> u16 {
+pub(crate) const fn rising(at: usize, side: usize) -> u16 {
     let steps = if side == UNIT {
         // Sixteen steps from 0 to 16 that leave out the middle one.
         if at < UNIT / 2 { at } else { at + 1 }
@@ -19,7 +19,7 @@ pub const fn rising(at: usize, side: usize) -> u16 {
 }
 
 /// Returns the weight of a unit's second half where it meets the first, at sample `at` of `side / 2` about the middle.
-pub const fn rising_cell(at: usize, side: usize) -> u8 {
+pub(crate) const fn rising_cell(at: usize, side: usize) -> u8 {
     let steps = if side == UNIT { if at < UNIT / 4 { at } else { at + 1 } } else { 2 * at + 1 };
     steps as u8
 }

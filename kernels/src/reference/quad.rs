@@ -25,7 +25,7 @@ pub struct Shape {
     pub width: usize,
     /// Rows, at most [`BLOCK_SIDE`].
     pub height: usize,
-    /// See [`peak_context`].
+    /// See `peak_context`.
     pub class: usize,
     /// In an HH band.
     pub diagonal: bool,

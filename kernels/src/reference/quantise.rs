@@ -72,13 +72,13 @@ pub struct Quantiser {
     pub inverse: f32,
     /// The step.
     pub step: f32,
-    /// [`RECONSTRUCTION_OF_ONE`] times the step, rounded to f32.
+    /// `RECONSTRUCTION_OF_ONE` times the step, rounded to f32.
     pub offset_of_one: f32,
-    /// [`RECONSTRUCTION`] times the step, rounded to f32.
+    /// `RECONSTRUCTION` times the step, rounded to f32.
     pub offset: f32,
-    /// Magnitude, in parts of a step, from which on an encoder cuts without regard to neighbours: [`PLAIN`].
+    /// Magnitude, in parts of a step, from which on an encoder cuts without regard to neighbours: `PLAIN`.
     pub plain: u8,
-    /// Up to how many ones alone an encoder leaves out of a detail block: [`SPARSE_ONES`].
+    /// Up to how many ones alone an encoder leaves out of a detail block: `SPARSE_ONES`.
     pub sparse_ones: u16,
     /// An encoder's first threshold.
     pub(crate) dead_zone: DeadZone,

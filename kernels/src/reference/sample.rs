@@ -20,7 +20,7 @@ pub trait Sample: Copy + Default + PartialEq + Debug + Send + Sync + 'static {
     /// rounding; integers have no other wavelet than the reversible one and give it for any.
     fn steps(lifting: &Lifting) -> Steps<Self>;
 
-    /// Returns `self + coefficient (left + right)`: one fused multiply-add of the sum, or in integers [`RoundedStep`].
+    /// Returns `self + coefficient (left + right)`: one fused multiply-add of the sum, or in integers `RoundedStep`.
     /// Integers wrap around, so that whatever is lifted can be taken back.
     fn lift(self, coefficient: Self::Coefficient, left: Self, right: Self) -> Self;
 

@@ -1,4 +1,4 @@
-//! Symbol frequencies of every context, counted by `examples/train_tables.rs`.
+//! Symbol frequencies of every context, counted by `lab/examples/train_tables.rs`.
 
 use super::{CONTEXTS, SYMBOLS};
 

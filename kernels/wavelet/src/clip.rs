@@ -78,8 +78,11 @@ pub(crate) fn check(coding: &CodingArgs, transform: &TransformArgs) -> Result<()
     }
 }
 
-/// Returns the rate, the code and the prediction that are asked for.
-fn asked(coding: &CodingArgs, transform: &TransformArgs) -> Result<(Rate, CodecParams, Option<(u8, Effort)>)> {
+/// The rate, the code, and of prediction the age of the reference frame and the effort.
+type Asked = (Rate, CodecParams, Option<(u8, Effort)>);
+
+/// Returns what is asked for.
+fn asked(coding: &CodingArgs, transform: &TransformArgs) -> Result<Asked> {
     let rate = options::rate(coding)?;
     let mut codec = options::codec_params(transform, rate, coding.weights)?;
     let prediction = options::prediction(&coding.prediction, rate)?;

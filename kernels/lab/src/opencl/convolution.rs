@@ -1,5 +1,5 @@
 //! The convolution scheme: two-dimensional filters through address tables, one launch per level
-//! (`cl/transform/convolution.cl`).
+//! (`cl/convolution.cl`).
 
 use device::Result;
 use device::kernel::{kernel, named};

@@ -9,7 +9,7 @@ use kernels::parts::reference::Quantiser;
 use picture::coded::StepIndex;
 use picture::params::StreamParams;
 
-/// A square of quantised coefficients and the kernel that makes it (`cl/quad/quantise.cl`).
+/// A square of quantised coefficients and the kernel that makes it (`cl/quantise.cl`).
 pub(crate) struct QuantisedSquare {
     kernel: Kernel,
     square: Buffer<i32>,

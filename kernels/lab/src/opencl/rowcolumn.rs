@@ -1,4 +1,4 @@
-//! The row-column scheme: lines are filtered and transposed, two launches per level (`cl/transform/rowcolumn.cl`).
+//! The row-column scheme: lines are filtered and transposed, two launches per level (`cl/rowcolumn.cl`).
 
 use device::Result;
 use device::kernel::{kernel, named};

@@ -1,7 +1,7 @@
 //! The profile `pcwt`: whole pictures by maximum lengths over the coefficient trees of the CDF 5/3 (J. Ao, 2014),
 //! lossless or without the last bit planes.
 //!
-//! The method is in `kernels/README.md`, the bytes are in `kernels/BITSTREAM.md`. Every back end makes the same bytes
+//! The method is in `kernels/MATHEMATICS.md`, the bytes are in `kernels/BITSTREAM.md`. Every back end makes the same bytes
 //! and the same samples.
 
 mod cpu;

@@ -81,7 +81,7 @@ fn windows(device: &Device) -> &'static [&'static str] {
     if device.tuning.group_size == 1 { &STRIP } else { &SLAB }
 }
 
-/// Returns true once [`transform_program`] has been built, if nothing else is needed.
+/// Returns true once `transform_program` has been built, if nothing else is needed.
 pub fn has_transform(device: &Device, boundary: Boundary) -> bool {
     let header = params::header(&device.tuning, boundary).and(&source::planes());
     device.tuning.scheme == StreamScheme::Slab && device.is_built(&header, windows(device))

@@ -1,4 +1,4 @@
-//! Symbol frequencies of every row, counted by `examples/train_groups.rs`.
+//! Symbol frequencies of every row, counted by `lab/examples/train_groups.rs`.
 
 use super::super::SYMBOLS;
 use super::ROWS;

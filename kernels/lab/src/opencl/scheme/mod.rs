@@ -1,5 +1,5 @@
 //! Barina's schemes: kernels generated from lifting steps, for any wavelet, element and boundary
-//! (`cl/transform/scheme.cl`).
+//! (`cl/scheme.cl`).
 //!
 //! A scheme is a list of [`step::Step`]s: polyphase matrices of [`laurent`] polynomials, multiplied from the published
 //! ones in [`matrix`], or [`lift`]ing steps that round. [`code`] turns a step into statements, [`emit`] adds local
@@ -125,7 +125,7 @@ fn margin(tile_w: usize, forward: &Function, inverse: &Function) -> usize {
     furthest.up.max(furthest.down) * tile_w + furthest.left.max(furthest.right)
 }
 
-/// Returns the sizes that `cl/transform/scheme.cl` asks for.
+/// Returns the sizes that `cl/scheme.cl` asks for.
 fn tile_header([tile_w, tile_h]: [usize; 2], forward: &Function, inverse: &Function) -> Header {
     let header = Header::default().define("TILE_W", tile_w).define("TILE_H", tile_h);
     let header = header.define("MARGIN", margin(tile_w, forward, inverse));
