@@ -68,7 +68,7 @@ pub enum Lost {
 
 /// A tool, such as an encoder, on the caller's thread or on its own.
 #[derive(Debug)]
-pub enum Runner<T> {
+pub(crate) enum Runner<T> {
     /// On the caller's thread.
     Here(T),
     /// On its own.
@@ -135,7 +135,7 @@ impl<T: Send + 'static> Runner<T> {
 
 /// A thread with its tool.
 #[derive(Debug)]
-pub struct Apart<T> {
+pub(crate) struct Apart<T> {
     jobs: Sender<Job<T>>,
     /// Closed when the tool is freed.
     ended: Receiver<()>,

@@ -1,4 +1,4 @@
-//! What a back end does for an encoder and a decoder, and what these ask of it.
+//! The traits by which an encoder and a decoder ask a back end, and the durations that both tell.
 
 use std::time::Duration;
 

@@ -35,7 +35,7 @@ pub struct Encoder {
     figures: Figures,
 }
 
-/// How vectors are looked for: the effort, and the time that it may take.
+/// Limits of the search for vectors: the effort, and the time that it may take.
 type Search = (Effort, Option<Duration>);
 
 /// Durations of the last frame.
@@ -46,7 +46,7 @@ struct Figures {
     finished_in: Duration,
 }
 
-/// What codes, on whichever thread.
+/// The tool that codes, on whichever thread.
 enum Core {
     /// A stream whose frames are all coded alone.
     Alone { params: StreamParams, encoder: Box<dyn FrameEncoder> },
@@ -439,7 +439,7 @@ mod tests {
         }
     }
 
-    /// What was lent is not lost, and neither is what the driver was to compute besides.
+    /// A picture that was lent is not lost, and neither is what the driver was to compute besides.
     #[test]
     fn a_picture_that_was_lent_and_a_state_are_there_when_a_driver_never_returns() {
         for params in streams() {

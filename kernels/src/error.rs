@@ -160,7 +160,7 @@ pub enum EncodeError {
     /// The state of a frame cannot be computed, from which this one is to be predicted.
     #[error(transparent)]
     State(#[from] DecodeError),
-    /// What coded has broken down.
+    /// The tool that coded has broken down.
     #[error("what codes has broken down: {0}")]
     Lost(Lost),
 }
@@ -182,7 +182,7 @@ pub enum DecodeError {
     /// A frame without a state, of a stream whose frames have none.
     #[error("frames of the profile {profile:?} have no states")]
     NoStates { profile: Profile },
-    /// What decoded has broken down.
+    /// The tool that decoded has broken down.
     #[error("what decodes has broken down: {0}")]
     Lost(Lost),
     /// A received frame that was cut into another number of blocks.

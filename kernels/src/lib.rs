@@ -1,7 +1,7 @@
 //! Duet's codec: pictures to bytes and back, on the processor or an OpenCL device, with the same bytes on both.
 //!
 //! A picture becomes a file and the file a picture with [`to_bytes`] and [`from_bytes`]. A stream of pictures has an
-//! encoder and a decoder, [`open_encoder`] and [`open_decoder`], and prediction is in [`motion`].
+//! encoder and a decoder, [`Encoder`] and [`Decoder`]; a frame is coded alone or from a state that the decoder has.
 //!
 //! A frame is coded to a budget, and what arrives of it is decoded; a block that does not arrive is zeros:
 //!

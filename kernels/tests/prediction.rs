@@ -110,7 +110,7 @@ fn motion_saves_bytes_and_a_cut_costs_none() {
     let references: Vec<_> = coded.iter().map(|(frame, _)| frame.reference).collect();
     assert_eq!(references, [0, 1, 1, 1, 1, 0, 1, 1], "the first frame and the cut stand alone");
     for (at, ((frame, _), alone)) in coded.iter().zip(bytes).enumerate() {
-        let predicted = coded_size(&frame);
+        let predicted = coded_size(frame);
         let most = if frame.reference == 0 { alone } else { alone * 61 / 100 };
         assert!(predicted <= most, "frame {at}: {predicted} bytes, alone {alone}");
     }
@@ -122,7 +122,7 @@ fn frames_keep_to_their_budget() {
     for bytes in [60, 200, 1500, 20_000] {
         let coded = encode(&params, 1, BackendChoice::Cpu, Target::Bytes(bytes));
         for (frame, _) in &coded {
-            assert!(coded_size(&frame) < bytes, "and a byte for the reference");
+            assert!(coded_size(frame) < bytes, "and a byte for the reference");
         }
         for choice in BACK_ENDS {
             assert!(coded == encode(&params, 1, choice, Target::Bytes(bytes)), "{bytes} on {choice:?}");

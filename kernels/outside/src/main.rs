@@ -3,7 +3,7 @@
 use kernels::picture::coded::ReceivedFrame;
 use kernels::picture::frame::{Chroma, FrameSize, PixelFormat};
 use kernels::picture::params::StreamParams;
-use kernels::{BackendChoice, BytesError, Picture, Target, from_bytes, open_decoder, open_encoder, to_bytes};
+use kernels::{BackendChoice, BytesError, Decoder, Encoder, Picture, Target, from_bytes, to_bytes};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let size = FrameSize::new(160, 90)?;
@@ -13,13 +13,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("picture: {} bytes, {:?}", bytes.len(), from_bytes(&bytes)?.format());
 
     let stream = StreamParams::new(size, Chroma::C420);
-    let mut encoder = open_encoder(&stream, BackendChoice::Auto, None)?;
-    let mut decoder = open_decoder(&stream, BackendChoice::Auto, None)?;
+    let mut encoder = Encoder::open(&stream, BackendChoice::Auto)?;
+    let mut decoder = Decoder::open(&stream, BackendChoice::Auto)?;
     let mut shown = Picture::decoded_from(&stream);
     for grey in [50, 100, 150] {
         let picture = Picture::from_data(PixelFormat::I420, size, vec![grey; 160 * 90 * 3 / 2])?;
-        let frame = encoder.encode(picture.as_ref(), Target::Bytes(2000))?;
-        decoder.decode(&ReceivedFrame::from(&frame), &mut shown)?;
+        let frame = encoder.encode(picture.as_ref(), Target::Bytes(2000), None)?;
+        decoder.decode(&ReceivedFrame::from(&frame), None, &mut shown)?;
         println!("frame: {} bytes, {grey} shown as {}", frame.data.len(), shown.data()[0]);
     }
     match to_bytes(&picture, Target::Lossless) {

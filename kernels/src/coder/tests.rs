@@ -6,9 +6,9 @@ use picture::pyramid::Rect;
 use super::slice::tests::any_field;
 use crate::Picture;
 use crate::cpu::motion::compensate::CpuPredictor;
-use crate::motion::field::WINDOW;
+use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, Unit, WINDOW};
+use crate::motion::overlap::{WEIGHT, rising, rising_cell};
 use crate::motion::predictor::Predictor;
-use crate::motion::{CELL_WEIGHT, Field, Motion, UNIT, Unit, WEIGHT, rising, rising_cell};
 use crate::reference::compensate::ReferencePredictor;
 
 /// Returns a picture of noise and slopes.

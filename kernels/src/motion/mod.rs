@@ -5,8 +5,5 @@ pub(crate) mod field;
 pub(crate) mod overlap;
 pub(crate) mod predictor;
 
-pub use field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, Unit, VECTOR_MAX};
-pub use overlap::{WEIGHT, rising, rising_cell};
-
 /// Side of the squares whose flatness decides if coding a frame alone is worth trying, samples of luma.
 pub(crate) const ACTIVITY_SIDE: usize = 8;

@@ -77,7 +77,7 @@ fn codec(picture: &Picture, bytes: usize, encodes: bool, runs: usize) -> Result<
     if encodes {
         print("times", runs, || Ok(encoder.encode(picture.as_ref(), target, None).map(drop)?))
     } else {
-        print("times", runs, || Ok(drop(decoder.decode(&received, None, &mut out)?)))
+        print("times", runs, || Ok(decoder.decode(&received, None, &mut out).map(drop)?))
     }
 }
 
