@@ -233,6 +233,29 @@ fn a_build_asks_cargo_once() {
     assert_eq!(recipe.lines().filter(|line| line.trim_start().starts_with("cargo ")).count(), 1, "{recipe}");
 }
 
+/// Returns the crates of the workspace, each with its features, as `cargo tree` unites them over these edges.
+fn features(edges: &str) -> BTreeMap<String, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--workspace", "--offline", "--locked", "--prefix", "none", "--no-dedupe"])
+        .args(["--edges", edges, "--format", "{p}|{f}"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let crates = text.lines().map(|line| line.trim_end_matches(" (*)")).filter_map(|line| line.split_once('|'));
+    crates.map(|(name, features)| (name.to_owned(), features.to_owned())).collect()
+}
+
+/// A feature that only tests ask for makes two of its crate and of all that stand on it, and `make test` compiles both.
+#[test]
+fn programs_and_tests_are_made_of_the_same_crates() {
+    let (programs, tests) = (features("normal"), features("normal,dev"));
+    assert!(programs.len() > 100 && tests.len() > programs.len(), "{} and {}", programs.len(), tests.len());
+    let twice: Vec<_> = programs.iter().filter(|(name, features)| tests.get(*name) != Some(features)).collect();
+    assert!(twice.is_empty(), "tests build these with other features than programs do: {twice:#?}");
+}
+
 #[test]
 fn pages_that_are_read_in_one_go_are_short() {
     for (path, most) in [("README.md", 100), ("CONTRIBUTING.md", 80), ("kernels/PERFORMANCE.md", 150)] {

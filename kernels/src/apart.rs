@@ -80,14 +80,14 @@ impl<T: Send + 'static> Runner<T> {
     /// watches the link.
     ///
     /// Errors: [`Lost::NoThread`].
-    pub fn of(tool: T, backend: &BackendInfo) -> Result<Self, Lost> {
+    pub(crate) fn of(tool: T, backend: &BackendInfo) -> Result<Self, Lost> {
         if backend.is_device() { Self::apart("device", tool) } else { Ok(Self::Here(tool)) }
     }
 
     /// Creates a runner of `tool` on a thread called `name`.
     ///
     /// Errors: [`Lost::NoThread`].
-    pub fn apart(name: &str, mut tool: T) -> Result<Self, Lost> {
+    pub(crate) fn apart(name: &str, mut tool: T) -> Result<Self, Lost> {
         let (jobs, queue) = mpsc::channel::<Job<T>>();
         let (ending, ended) = mpsc::channel();
         let body = move || {
@@ -106,7 +106,7 @@ impl<T: Send + 'static> Runner<T> {
     /// Works with the tool: without a limit on the caller's thread, for at most `patience` on its own.
     ///
     /// Errors: [`Lost`], after which the tool is of no use.
-    pub fn run<A: Send + 'static>(
+    pub(crate) fn run<A: Send + 'static>(
         &mut self,
         patience: Patience,
         work: impl FnOnce(&mut T) -> A + Send + 'static,
@@ -124,7 +124,7 @@ impl<T: Send + 'static> Runner<T> {
     }
 
     /// Frees the tool where it works. Returns when that is done, or after `patience`.
-    pub fn end(self, patience: Patience) {
+    pub(crate) fn end(self, patience: Patience) {
         if let Self::Apart(Apart { jobs, ended }) = self {
             drop(jobs);
             // The thread says nothing: it ends.

@@ -6,7 +6,9 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use self::outlet::Outlet;
 
@@ -28,14 +30,17 @@ pub fn init() {
         Ok(outlet) => drop(OUTLET.set(outlet)),
         Err(error) => eprintln!("there is no log: {error}"),
     }
-    let filter = EnvFilter::try_from_env("DUET_LOG").unwrap_or_else(|_| EnvFilter::new(FILTER));
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(|| Lines)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false);
+    let wanted = std::env::var("DUET_LOG").ok().and_then(|wanted| filter(&wanted));
+    let lines =
+        tracing_subscriber::fmt::layer().with_writer(|| Lines).with_ansi(io::stderr().is_terminal()).with_target(false);
     // An error means that a subscriber is set already, as in tests.
-    let _ = subscriber.try_init();
+    let _ = tracing_subscriber::registry().with(lines).with(wanted.or_else(|| filter(FILTER))).try_init();
+}
+
+/// Returns the filter of that text; none if it is no filter.
+fn filter(text: &str) -> Option<Targets> {
+    let given: Vec<_> = text.split(',').map(str::trim).filter(|directive| !directive.is_empty()).collect();
+    given.join(",").parse().ok()
 }
 
 /// Writes a last line, which needs no newline, after everything logged. Waits for its reader, but not for long.
@@ -71,5 +76,24 @@ impl Write for Lines {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn a_filter_names_levels_and_modules() {
+        let usual = filter(FILTER).unwrap();
+        assert!(usual.would_enable("shell::reach", &Level::INFO) && !usual.would_enable("shell::reach", &Level::DEBUG));
+        assert!(!usual.would_enable("winit::platform", &Level::WARN));
+        let wanted = filter("warn, shell=trace,").unwrap();
+        assert!(wanted.would_enable("shell::reach", &Level::TRACE) && !wanted.would_enable("quinn", &Level::INFO));
+        assert!(!filter("off").unwrap().would_enable("shell", &Level::ERROR));
+        assert!(filter("loud").is_none_or(|filter| !filter.would_enable("shell", &Level::ERROR)));
+        assert!(filter("shell=loud").is_none());
     }
 }
