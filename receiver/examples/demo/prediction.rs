@@ -12,7 +12,7 @@ use picture::params::{CodecParams, Profile, StreamParams};
 use picture::run::coded_size;
 use sending::source::{SourceFrame, SourceSpec};
 
-use crate::measure::{luma_of, psnr};
+use super::measure::{luma_of, psnr};
 
 /// Pictures that are coded.
 const PICTURES: usize = 60;

@@ -3,8 +3,8 @@
 use common::stats::Stage;
 use serde_json::Value;
 
-use crate::measure::Measured;
-use crate::stream::Streamed;
+use super::measure::Measured;
+use super::stream::Streamed;
 
 /// One stream, measured.
 pub(crate) struct Row {

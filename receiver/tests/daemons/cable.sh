@@ -50,10 +50,10 @@ link-local)
     cable "$left" cable0 "$right" cable1
     there=$(own "$right" cable1)
     own "$left" cable0 >/dev/null
-    ip netns exec "$right" "${receives[@]}" --listen "[$there%cable1]:4820" --frames 20 2>"$folder/right.log" &
+    # The sender would call again for ever; it has done what it is here for once the receiver has its pictures.
+    ip netns exec "$left" timeout 60 "${sends[@]}" --to "[$there%cable0]:4820" 2>"$folder/left.log" &
     pids=$!
-    ip netns exec "$left" timeout 60 "${sends[@]}" --to "[$there%cable0]:4820" 2>"$folder/left.log" || true
-    wait "$pids"
+    ip netns exec "$right" timeout 60 "${receives[@]}" --listen "[$there%cable1]:4820" --frames 20 2>"$folder/right.log"
     ;;
 call)
     cable "$left" cable0 "$right" cable1

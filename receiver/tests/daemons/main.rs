@@ -8,6 +8,7 @@ mod both_ways;
 mod cable;
 mod call;
 mod control;
+mod demo;
 mod display;
 mod house;
 mod introduction;

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -122,9 +122,18 @@ pub(crate) fn pattern_numbers(path: &Path) -> Vec<u32> {
     numbers.map(|(at, picture)| number(picture).unwrap_or_else(|| panic!("picture {at} has no number"))).collect()
 }
 
-/// Returns a UDP port on the loopback that was free a moment ago.
+/// Returns a UDP port on the loopback that is free, and that the system gives to nobody who asks for any port.
 pub(crate) fn free_address() -> String {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Below the range of the system's choice. Other tests that run now begin elsewhere.
+    const PORTS: std::ops::Range<u32> = 10_000..32_000;
+    loop {
+        let number = std::process::id() * 400 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.0.0.1:{}", PORTS.start + number % (PORTS.end - PORTS.start));
+        if UdpSocket::bind(&address).is_ok() {
+            return address;
+        }
+    }
 }
 
 /// A running daemon, killed if the test ends first.
@@ -309,7 +318,32 @@ pub(crate) struct Pair {
     pub(crate) receiver_key: String,
     sender_identity: String,
     receiver_identity: String,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
+}
+
+/// Pairs that stream side by side: they wait most of the time, but a small machine cannot stream many videos and lose nothing.
+const PAIRS_MAX: usize = 4;
+static PAIRS: Mutex<usize> = Mutex::new(0);
+static PAIR_ENDED: Condvar = Condvar::new();
+
+/// A place among the pairs that stream.
+struct Turn;
+
+impl Turn {
+    fn wait() -> Self {
+        let pairs = PAIRS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pairs =
+            PAIR_ENDED.wait_while(pairs, |pairs| *pairs == PAIRS_MAX).unwrap_or_else(PoisonError::into_inner);
+        *pairs += 1;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *PAIRS.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        PAIR_ENDED.notify_one();
+    }
 }
 
 impl Pair {
@@ -324,9 +358,7 @@ impl Pair {
     }
 
     pub(crate) fn new() -> Self {
-        // One pair at a time: a small machine cannot stream several videos and lose nothing.
-        static TURN: Mutex<()> = Mutex::new(());
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Turn::wait();
         let folder = Folder::new();
         let (sender_identity, sender_key) = folder.identity("sender.pem");
         let (receiver_identity, receiver_key) = folder.identity("receiver.pem");

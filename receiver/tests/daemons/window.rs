@@ -312,29 +312,37 @@ fn a_killed_sender_dims_the_picture_and_a_line_says_so_until_it_is_back() {
 }
 
 #[test]
-fn the_screen_saver_is_held_while_a_picture_is_shown() {
-    for backend in BACKENDS {
-        let (display, pair) = (Display::start(800, 600), Pair::new());
-        let clip = four_colours(&pair);
-        let receiver = start(&display, &pair, backend, "window");
-        let window = until("a window", || display.find("Duet"));
-        let is_on = |on: bool| move |(state, _): &(bool, Duration)| *state == on;
-        display.set_saver(1);
-        until("a dark screen before there is a picture", || Some(display.saver()).filter(is_on(true)));
+fn the_screen_saver_is_held_while_minifb_shows_a_picture() {
+    holds_the_screen_saver("minifb");
+}
 
-        let sender = pair.stream(&clip);
-        until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
-        until("the light", || Some(display.saver()).filter(is_on(false)));
-        // Three times the server's own time without a key, and it stays on.
-        let (is_dark, _) = until("a long rest", || {
-            Some(display.saver()).filter(|(is_dark, rest)| *is_dark || *rest > Duration::from_secs(3))
-        });
-        assert!(!is_dark, "the screen went dark in a call");
+#[test]
+fn the_screen_saver_is_held_while_winit_shows_a_picture() {
+    holds_the_screen_saver("winit");
+}
 
-        sender.stop();
-        until("a dark screen when nobody is in the call", || Some(display.saver()).filter(is_on(true)));
-        receiver.stop();
-    }
+/// Half a minute each, in which little is done: two tests, side by side.
+fn holds_the_screen_saver(backend: &str) {
+    let (display, pair) = (Display::start(800, 600), Pair::new());
+    let clip = four_colours(&pair);
+    let receiver = start(&display, &pair, backend, "window");
+    let window = until("a window", || display.find("Duet"));
+    let is_on = |on: bool| move |(state, _): &(bool, Duration)| *state == on;
+    display.set_saver(1);
+    until("a dark screen before there is a picture", || Some(display.saver()).filter(is_on(true)));
+
+    let sender = pair.stream(&clip);
+    until("the picture", || shows_the_quarters(&display.screenshot(window)).then_some(()));
+    until("the light", || Some(display.saver()).filter(is_on(false)));
+    // Three times the server's own time without a key, and it stays on.
+    let (is_dark, _) = until("a long rest", || {
+        Some(display.saver()).filter(|(is_dark, rest)| *is_dark || *rest > Duration::from_secs(3))
+    });
+    assert!(!is_dark, "the screen went dark in a call");
+
+    sender.stop();
+    until("a dark screen when nobody is in the call", || Some(display.saver()).filter(is_on(true)));
+    receiver.stop();
 }
 
 #[test]
