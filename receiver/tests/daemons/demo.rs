@@ -1,4 +1,4 @@
-//! What `make demo` runs: that it streams, and that its figures are right.
+//! The demonstration that `make demo` runs: it streams, and its figures are right.
 
 // Only what measures; the program around it reads its arguments and prints.
 #[path = "../../examples/demo/measure.rs"]
