@@ -37,9 +37,6 @@ deb-check: ## two homes in containers under systemd, from the package to a call 
 	@$(MAKE) --no-print-directory deb
 	config/package/check $(TARGET)/deb/duet_*.deb
 
-# Tests of programs wait for the other side most of the time.
-TEST_THREADS = $(shell expr 4 \* $$(nproc))
-
 .PHONY: test
 test: ## everything that continuous integration checks
 	@.ci/setup test
@@ -52,7 +49,7 @@ test: ## everything that continuous integration checks
 	cargo build --locked --workspace --bins --example stun
 	.ci/check-units $(TARGET)/debug
 	cargo test --locked --workspace --doc
-	PROPTEST_RNG_SEED=1 RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --workspace --lib --bins --tests
+	PROPTEST_RNG_SEED=1 cargo test --locked --workspace --tests --config "target.'cfg(all())'.runner = '$(CURDIR)/.ci/threads'"
 	@.ci/skipped end
 
 # `make test` draws the same input each time, so that it fails for a change and for nothing else.
