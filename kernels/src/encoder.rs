@@ -224,6 +224,7 @@ impl Encoder {
                 return Ok(frame);
             }
         }
+        self.known = Some(picture.format());
         let search = self.search;
         self.here(|core| with_processor(core, |core| core.encode(picture, target, reference, search)))
             .unwrap_or(Err(EncodeError::Lost(Lost::Broke)))

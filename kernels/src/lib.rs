@@ -55,7 +55,7 @@ mod lifting;
 #[cfg(feature = "lossless")]
 mod lossless;
 mod memory;
-pub mod motion;
+mod motion;
 mod open;
 #[cfg(feature = "opencl")]
 mod opencl;

@@ -15,9 +15,9 @@ use crate::motion::predictor::{Predictor, plane_size, planes};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndlessPlane<'a> {
     /// Row after row.
-    pub samples: &'a [u8],
+    pub(crate) samples: &'a [u8],
     /// Its size.
-    pub size: FrameSize,
+    pub(crate) size: FrameSize,
 }
 
 impl EndlessPlane<'_> {

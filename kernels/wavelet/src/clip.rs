@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use kernels::{BackendInfo, ClipEncoder, Effort, EncodeError, OpenError, PictureRef, Target};
+use kernels::{BackendInfo, ClipEncoder, EncodeError, OpenError, PictureRef, Target};
 use lab::quality::QualityEncoder;
 use picture::container::{ContainerWriter, file_bytes, frame_overhead};
 use picture::frame::{Chroma, FrameSize};
@@ -12,7 +12,7 @@ use picture::params::{CodecParams, Profile, StreamParams};
 use crate::args::{CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, Reader, finish};
 use crate::lossy::{self, Call};
-use crate::options::{self, Loss, Rate};
+use crate::options::{self, Loss, Prediction, Rate};
 use crate::{pcwt, stream};
 
 /// Codes every picture of `input` into the file `output`.
@@ -78,11 +78,8 @@ pub(crate) fn check(coding: &CodingArgs, transform: &TransformArgs) -> Result<()
     }
 }
 
-/// The rate, the code, and of prediction the age of the reference frame and the effort.
-type Asked = (Rate, CodecParams, Option<(u8, Effort)>);
-
-/// Returns what is asked for.
-fn asked(coding: &CodingArgs, transform: &TransformArgs) -> Result<Asked> {
+/// Returns the rate, the code and the prediction that are asked for.
+fn asked(coding: &CodingArgs, transform: &TransformArgs) -> Result<(Rate, CodecParams, Option<Prediction>)> {
     let rate = options::rate(coding)?;
     let mut codec = options::codec_params(transform, rate, coding.weights)?;
     let prediction = options::prediction(&coding.prediction, rate)?;
@@ -106,7 +103,7 @@ impl Way {
     fn open(
         params: &StreamParams,
         rate: Rate,
-        prediction: Option<(u8, Effort)>,
+        prediction: Option<Prediction>,
         compute: &ComputeArgs,
     ) -> Result<Self, OpenError> {
         let (choice, device) = (compute.backend, compute.device.as_deref());

@@ -201,8 +201,11 @@ pub(crate) fn rate(args: &CodingArgs) -> Result<Rate> {
     }
 }
 
-/// Returns the distance of a frame from its reference and the effort of its prediction, if any.
-pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<(u8, Effort)>> {
+/// The distance of a frame from its reference, and the effort of the search for vectors.
+pub(crate) type Prediction = (u8, Effort);
+
+/// Returns the prediction of frames, if any.
+pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<Prediction>> {
     let PredictionArgs { prediction, reference_age, effort } = *args;
     if prediction == PredictionName::Off {
         if reference_age.is_some() || effort.is_some() {

@@ -120,7 +120,7 @@ fn one_frame_for_all_is_predicted_from_what_all_of_them_hold() {
         same += u32::from(hashes.iter().all(|hash| hash.is_some() && *hash == hashes[0]));
     }
     let counters = room.sender.counters();
-    assert!(predicted > 60 && same > 40, "{predicted} predicted, {same} the same for all");
+    assert!(predicted > 60 && same > 15, "{predicted} predicted, {same} the same for all");
     assert_eq!((counters.mismatches, counters.contradictions, counters.malformed), (0, 0, 0), "{counters:?}");
     assert_eq!((counters.frames, counters.predicted), (150, predicted.into()));
     assert!(counters.matches > 100 && counters.replays > 20, "{counters:?}");
