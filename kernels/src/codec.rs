@@ -1,4 +1,4 @@
-//! The traits by which an encoder and a decoder ask a back end, and the durations that both tell.
+//! The seam between back ends and the encoder and decoder of a stream.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ pub struct Decoded {
     pub state: Option<State>,
 }
 
-/// The tool that decodes, on whichever thread.
+/// The decoder proper, on whichever thread.
 enum Core {
     /// A stream whose frames are all coded alone.
     Alone { params: StreamParams, layout: BlockLayout, decoder: Box<dyn FrameDecoder>, damaged_before: u64 },

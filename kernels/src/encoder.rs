@@ -35,7 +35,7 @@ pub struct Encoder {
     figures: Figures,
 }
 
-/// Limits of the search for vectors: the effort, and the time that it may take.
+/// The effort of the search for vectors, and the time that it may take.
 type Search = (Effort, Option<Duration>);
 
 /// Durations of the last frame.
@@ -46,7 +46,7 @@ struct Figures {
     finished_in: Duration,
 }
 
-/// The tool that codes, on whichever thread.
+/// The encoder proper, on whichever thread.
 enum Core {
     /// A stream whose frames are all coded alone.
     Alone { params: StreamParams, encoder: Box<dyn FrameEncoder> },
@@ -440,7 +440,7 @@ mod tests {
         }
     }
 
-    /// A picture that was lent is not lost, and neither is what the driver was to compute besides.
+    /// A lent picture is not lost, and neither is a state that the driver was to compute.
     #[test]
     fn a_picture_that_was_lent_and_a_state_are_there_when_a_driver_never_returns() {
         for params in streams() {

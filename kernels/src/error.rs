@@ -160,8 +160,8 @@ pub enum EncodeError {
     /// The state of a frame cannot be computed, from which this one is to be predicted.
     #[error(transparent)]
     State(#[from] DecodeError),
-    /// The tool that coded has broken down.
-    #[error("what codes has broken down: {0}")]
+    /// The encoder has broken down.
+    #[error("the encoder has broken down: {0}")]
     Lost(Lost),
 }
 
@@ -182,8 +182,8 @@ pub enum DecodeError {
     /// A frame without a state, of a stream whose frames have none.
     #[error("frames of the profile {profile:?} have no states")]
     NoStates { profile: Profile },
-    /// The tool that decoded has broken down.
-    #[error("what decodes has broken down: {0}")]
+    /// The decoder has broken down.
+    #[error("the decoder has broken down: {0}")]
     Lost(Lost),
     /// A received frame that was cut into another number of blocks.
     #[error("a frame of this stream has {wanted} blocks, not {given}")]

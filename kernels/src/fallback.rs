@@ -14,7 +14,7 @@ use crate::lossless::{LosslessDecoder, LosslessEncoder};
 use crate::transform::PlaneParams;
 use crate::{BackendInfo, CodecError, cpu};
 
-/// A tool that can go on without its device.
+/// An encoder or a decoder that can go on without its device.
 pub(crate) trait Replaceable {
     /// Returns the back end in use.
     fn backend(&self) -> &BackendInfo;
