@@ -24,7 +24,7 @@ const fn scaled(weights: [f64; 3], factor: f64) -> [f32; 3] {
 }
 
 /// Returns the centred planes of the channels of `chroma`, row by row without gaps.
-pub(crate) fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Vec<Vec<f32>> {
+pub fn planes(picture: PictureRef<'_>, chroma: Chroma) -> Vec<Vec<f32>> {
     let plane = |&channel: &Channel| {
         let size = chroma.plane_size(picture.size(), channel);
         let mut plane = Vec::with_capacity(size.pixels());
