@@ -44,6 +44,7 @@ test: ## everything that continuous integration checks
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -Dwarnings
 	cargo clippy --locked --workspace --lib --bins --no-default-features -- -Dwarnings
+	cargo clippy --locked -p duet-showing -p duet-sender -p duet-receiver --lib --bins --no-default-features --features opencl -- -Dwarnings
 	cargo doc --locked --workspace --no-deps
 	.ci/deny
 	cargo build --locked --workspace --bins --example stun

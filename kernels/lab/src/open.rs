@@ -10,7 +10,7 @@ use crate::reference::convolution::{Tables, Weighted};
 use crate::transform::TransformParams;
 use crate::{OpenError, opencl};
 
-/// Opens a transform. `device` as in [`kernels::open_encoder`].
+/// Opens a transform. `device` as in [`kernels::Encoder::open`].
 pub fn open_transform(
     params: &TransformParams,
     choice: BackendChoice,

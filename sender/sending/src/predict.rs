@@ -235,9 +235,13 @@ impl StreamEncoder {
         Ok(true)
     }
 
-    /// Notes that the last frame took so long to code, besides the state of the one before, and was done at `now`.
+    /// Returns the time that the state of the frame before the last one took.
+    pub fn finished_in(&self) -> Duration {
+        self.encoder.finished_in()
+    }
+
+    /// Notes that the last frame took so long, the state of the one before included, and was done at `now`.
     pub fn on_took(&mut self, took: Duration, now: Timestamp) {
-        let took = took + self.encoder.finished_in();
         // Frames with too many bits for it tell nothing of prediction.
         if !self.is_small || !self.pace.on_took(took, now) {
             return;

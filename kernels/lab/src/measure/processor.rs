@@ -15,7 +15,7 @@ use crate::open::open_transform;
 use crate::transform::TransformParams;
 use crate::{OpenError, opencl};
 
-/// Opens a measurement; its pictures show `scene`. `device` as in [`kernels::open_encoder`].
+/// Opens a measurement; its pictures show `scene`. `device` as in [`kernels::Encoder::open`].
 pub fn open(
     params: &TransformParams,
     choice: BackendChoice,

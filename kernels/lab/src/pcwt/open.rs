@@ -8,7 +8,7 @@ use super::host::HostCoder;
 use super::{Joining, PcwtDecoder, PcwtEncoder};
 use crate::{OpenError, opencl};
 
-/// Opens an encoder for the pictures of a stream of this profile. `device` as in [`kernels::open_encoder`].
+/// Opens an encoder for the pictures of a stream of this profile. `device` as in [`kernels::Encoder::open`].
 pub fn open_pcwt_encoder(
     params: &StreamParams,
     choice: BackendChoice,
@@ -34,7 +34,7 @@ pub fn open_joining_encoder(
     opencl::open_pcwt_encoder(params, device, "asked for".to_owned(), Some(joining))
 }
 
-/// Opens a decoder for a stream of this profile. `device` as in [`kernels::open_encoder`].
+/// Opens a decoder for a stream of this profile. `device` as in [`kernels::Encoder::open`].
 pub fn open_pcwt_decoder(
     params: &StreamParams,
     choice: BackendChoice,
