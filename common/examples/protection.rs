@@ -10,12 +10,12 @@
 use std::time::{Duration, Instant};
 
 use common::netsim::{Bursts, NetConditions, Network, Random, Scenario};
-use common::packetise::{Packet, packetise};
-use common::protection::{Protection, Protector};
-use common::reassemble::{AssembledFrame, Reassembler};
-use common::session::LossEstimate;
+use common::path::LossEstimate;
+use common::stream::video::packetise::{Packet, packetise};
+use common::stream::video::protection::{Protection, Protector};
+use common::stream::video::reassemble::{AssembledFrame, Reassembler};
 use common::units::{FrameId, SequenceNumber, Timestamp};
-use common::wire::media::MediaHeader;
+use common::wire::media::{Envelope, MediaHeader};
 use picture::coded::{BlockState, CodedFrame, FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::StreamParams;
@@ -126,12 +126,15 @@ fn run(gross: usize, frames: u32, conditions: NetConditions, loss: LossEstimate,
 
 fn datagram(packet: &Packet, frame: &CodedFrame, id: FrameId) -> Vec<u8> {
     let header = MediaHeader {
-        sequence: SequenceNumber(0),
+        envelope: Envelope {
+            stream: 0,
+            sequence: SequenceNumber(0),
+            capture: Timestamp::from_us(0),
+            sent_offset_us: 0,
+        },
         frame: id,
         steps: frame.header,
         reference: 0,
-        capture: Timestamp::from_us(0),
-        sent_offset_us: 0,
         is_last: false,
         place: packet.place,
         content: packet.content,

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::percentiles::Percentiles;
-use crate::session::{Cause, ReasonCounts};
+use crate::reason::{Cause, ReasonCounts};
 use crate::stats::{CallState, ReceiverReport, SenderReport, StageSummary, Standing, UnusablePictures};
 
 /// Something whose values can stand on a metrics page.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::named::named;
 use crate::percentiles::{Percentiles, TimeHistogram};
-use crate::session::ReasonCounts;
+use crate::reason::ReasonCounts;
 
 named! {
     /// A stage on a frame's way from the camera to the eye; their times add up. `compensate` is one of both ends.

@@ -103,7 +103,7 @@ fn both_ends_know_how_long_the_sender_stood_still() {
         let mut call = Call::new(mbit(15), way().limited(mbit(20), ms(200)), way());
         call.stalls = stalls;
         call.run(s(8));
-        (call.sender.stats().stalled, call.receiver.stats().sender_stalled)
+        (call.sender.path_counters().send_stalled, call.receiver.path_counters().peer_stalled)
     };
     let (own, there) = told([once(80), Pauses::NONE]);
     assert!(own == there && (ms(70)..ms(81)).contains(&own), "{own:?} {there:?}");
@@ -170,8 +170,7 @@ fn a_long_queue_is_not_filled() {
 fn a_policer_is_found_by_loss_and_not_tried_for_ever() {
     let mut call = Call::new(mbit(30), way().limited(mbit(100), ms(200)).policed(mbit(10), ms(20)), way());
     call.run(s(30));
-    let counters = call.sender.stats();
-    let lost = counters.datagrams_lost as f64 / counters.datagrams_sent as f64;
+    let lost = call.sender.path_counters().datagrams_lost as f64 / call.sender.stats().datagrams_sent as f64;
     let got = call.rates(s(5), s(30)).0;
     assert!(got > 6.0 && lost < 0.2, "{got} Mbit/s, {lost} lost");
 }

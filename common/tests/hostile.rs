@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use common::latency::OneWay;
 use common::netsim::Random;
-use common::protection::Protection;
-use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
+use common::session::{ReceiverSession, SenderSession};
+use common::stream::video::protection::Protection;
+use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions, SenderEvent};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
 use common::wire::feedback::FeedbackHeader;
-use common::wire::media::{Content, MediaHeader, ShardPlace};
+use common::wire::media::{Content, Envelope, MediaHeader, ShardPlace};
 use picture::coded::{FrameHeader, StepIndex};
 use picture::frame::{Chroma, FrameRate, FrameSize};
 use picture::params::{Boundary, CodecParams, Padding, StreamParams};
@@ -116,12 +117,15 @@ fn media(random: &mut Random, frame: u64, content: Content, payload: usize) -> A
     let place = ShardPlace { group: 1 + random.below(200) as u8, index: random.below(64) as u8 };
     let mut bytes = Vec::new();
     MediaHeader {
-        sequence: SequenceNumber(random.bits() as u32),
+        envelope: Envelope {
+            stream: 0,
+            sequence: SequenceNumber(random.bits() as u32),
+            capture: Timestamp::from_us(frame.wrapping_mul(33_000) % (1 << 47)),
+            sent_offset_us: random.below(1 << 24) as u32,
+        },
         frame: FrameId(frame as u32),
         steps: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 },
         reference: 0,
-        capture: Timestamp::from_us(frame.wrapping_mul(33_000) % (1 << 47)),
-        sent_offset_us: random.below(1 << 24) as u32,
         is_last: random.chance(0.1),
         place: has_place.then_some(place),
         content,
@@ -147,7 +151,7 @@ fn act(kind: Kind, own: StreamEnd, random: &mut Random, frame: &mut u64) -> Act 
         Kind::Giants => Act::Say(ControlMessage::Welcome { params: giant(random), start_frame: FrameId(0) }),
         Kind::Byes => Act::Say(bye(random)),
         Kind::Again => Act::Say(match random.below(6) {
-            0 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: own },
+            0 => ControlMessage::Hello { version: PROTOCOL_VERSION, sends: own == StreamEnd::Sender },
             1 => ControlMessage::Welcome { params: params(), start_frame: FrameId(number(random) as u32) },
             2 => ControlMessage::Source {
                 state: if random.chance(0.5) { SourceState::Stalled } else { SourceState::Lost },
@@ -226,13 +230,13 @@ impl Victims {
         while self.now < end {
             if !to_sender {
                 self.sender.on_connected(self.now, 1_200);
-                let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver };
+                let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, sends: false };
                 to_sender = [hello, ControlMessage::Ready].into_iter().all(|said| self.tell_sender(said));
             }
             if !to_receiver {
                 frame = 0;
                 self.receiver.on_connected(self.now);
-                let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender };
+                let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, sends: true };
                 let params = match kind {
                     Kind::Giants => giant(&mut self.random),
                     Kind::Halves => slow(),
@@ -281,14 +285,14 @@ impl Victims {
         );
         self.sender.handle_timeout(self.now);
         self.receiver.handle_timeout(self.now);
-        assert!(self.receiver.poll_timeout().is_none_or(|at| at > self.now || self.receiver.is_streaming()));
         while self.sender.poll_datagram(self.now).is_some() {}
         let feedbacks = std::iter::from_fn(|| self.receiver.poll_datagram(self.now)).count();
         assert!(feedbacks < 100, "{feedbacks} feedbacks at once");
+        assert!(self.receiver.poll_timeout().is_none_or(|at| at > self.now));
         while let Some(event) = self.receiver.poll_event() {
             if let ReceiverEvent::Start(params) = event {
                 assert!(params.size.pixels() <= 640 * 480, "{params:?}");
-                self.receiver.ready();
+                self.receiver.ready(self.now);
             }
         }
         while self.sender.poll_event().is_some() {}
@@ -344,7 +348,7 @@ fn call(sender: &mut SenderSession, receiver: &mut ReceiverSession, now: &mut Ti
         }
         while let Some(event) = receiver.poll_event() {
             match event {
-                ReceiverEvent::Start(_) => receiver.ready(),
+                ReceiverEvent::Start(_) => receiver.ready(*now),
                 ReceiverEvent::Frame(arrived) => shown += u64::from(arrived.assembled.is_complete()),
                 other => panic!("{other:?}"),
             }

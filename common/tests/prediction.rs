@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use common::prediction::{Held, REPLAYS_MAX, References, SentFrame, StatesOutcome, states_of};
+use common::stream::video::prediction::{Held, REPLAYS_MAX, References, SentFrame, StatesOutcome, states_of};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::{Fate, StatesReport};
 use picture::coded::{CodedFrame, FrameHeader, ReceivedFrame, StepIndex};
@@ -230,7 +230,7 @@ fn run(seed: u64, line: Line, steps: u64) -> World {
             }
             newest = Some(frame.id);
             world.decode(&frame, gaps, &mut random);
-            let report = world.receiver.report().unwrap().to_bytes();
+            let report = world.receiver.report().unwrap().to_bytes(0);
             for _ in 0..1 + random.below(2) {
                 if !random.chance(line.losses[2]) && !is_dark {
                     reports.push((step + line.delay + random.below(line.jitter + 1), report.clone()));

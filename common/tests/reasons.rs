@@ -11,8 +11,9 @@ use std::time::Duration;
 use call::tcp::Tcp;
 use call::{Call, mbit, ms};
 use common::netsim::{NetConditions, Pauses, Scenario};
-use common::protection::Protection;
-use common::session::{Cause, FrameTimes, Reason, ReceiverOptions};
+use common::reason::{Cause, Reason, ReasonCounts};
+use common::stream::video::protection::Protection;
+use common::stream::video::{FrameTimes, ReceiverOptions};
 use common::units::FrameId;
 use common::wire::media::{Content, MediaHeader};
 use picture::coded::CodedFrame;
@@ -32,9 +33,15 @@ fn steps(rate: u64) -> Call {
     Call::new(mbit(20), Scenario::table(&[(s(0), line(50)), (s(5), line(rate)), (s(15), line(50))]), way(10))
 }
 
+/// Returns the counts of the sender's reasons, of its path and its stream.
+fn sent(call: &Call) -> ReasonCounts {
+    call.sender.path_counters().reasons.plus(call.sender.stats().reasons)
+}
+
 /// Returns the number of times that the sender and the receiver have given each reason, of those that occurred.
 fn counts(call: &Call) -> Vec<(Cause, u64)> {
-    let (sender, receiver) = (call.sender.stats().reasons, call.receiver.stats().reasons);
+    let sender = sent(call);
+    let receiver = call.receiver.stats().reasons;
     let sender = Cause::SENDER.iter().map(|&cause| (cause, sender.get(cause)));
     let receiver = Cause::RECEIVER.iter().map(|&cause| (cause, receiver.get(cause)));
     sender.chain(receiver).filter(|&(_, count)| count > 0).collect()
@@ -68,7 +75,7 @@ fn a_clean_line_gives_growth_at_the_start_and_nothing_else() {
 fn a_line_that_becomes_slower_tells_why_the_target_fell_and_when_it_came_back() {
     let falls = [
         (17, Cause::CutByDelay, "target 20.0 Mbit/s -> 9.8 Mbit/s: a queue stands"),
-        (15, Cause::CutByCollapse, "target 20.0 Mbit/s -> 9.0 Mbit/s: the queueing delay grows by 99 %"),
+        (15, Cause::CutByCollapse, "target 20.0 Mbit/s -> 9.0 Mbit/s: the queueing delay grows by 100 %"),
     ];
     for (rate, cause, cut) in falls {
         let mut call = steps(rate);
@@ -79,7 +86,7 @@ fn a_line_that_becomes_slower_tells_why_the_target_fell_and_when_it_came_back() 
         assert!(said(cut), "{words:#?}");
         assert!(said("the queue is empty"), "{words:#?}");
         assert!(words.len() < 20, "a log of 25 seconds is short: {words:#?}");
-        let reasons = call.sender.stats().reasons;
+        let reasons = sent(&call);
         assert_eq!(words.len() as u64, Cause::SENDER.iter().map(|&cause| reasons.get(cause)).sum::<u64>());
     }
 }
@@ -144,7 +151,7 @@ fn silence_is_told_once_for_each_cut_and_what_it_takes_from_frames() {
     let wanted = "target 10.0 Mbit/s -> 5.0 Mbit/s: no feedback report for 500.0 ms";
     assert!(silences.len() == 3 && silences.iter().any(|line| line == wanted), "{silences:#?}");
     call.run(s(8));
-    let counts = call.sender.stats().reasons;
+    let counts = sent(&call);
     assert_eq!((counts.get(Cause::CutBySilence), counts.get(Cause::SilenceOver)), (7, 1));
     check(&call, &[Cause::DetailLeftOut]);
 }

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use call::Call;
 use common::netsim::{Bottleneck, Bursts, HEADERS_BYTES, NetConditions, Pauses, Random, Scenario};
-use common::protection::Protection;
-use common::session::ReceiverOptions;
+use common::stream::video::ReceiverOptions;
+use common::stream::video::protection::Protection;
 use common::units::Bitrate;
 use world::World;
 

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use common::latency::OneWay;
 use common::netsim::{NetConditions, Random, Scenario};
-use common::protection::Protection;
-use common::session::{Cause, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
+use common::reason::Cause;
+use common::session::{ReceiverSession, SenderSession};
+use common::stream::video::protection::Protection;
+use common::stream::video::{ReceiverEvent, ReceiverOptions, SenderEvent};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
+use common::wire::control::{ByeReason, ControlMessage, SourceState};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::media::MediaHeader;
 use world::{CODE_TIME, INTERVAL, RATE, World, params, t};
@@ -60,13 +62,13 @@ fn a_frame_whose_end_was_seen_is_not_waited_for() {
     // Every third datagram is lost, but never the last two of a frame.
     let lose: fn(&mut Vec<u8>) = |datagram| {
         let (header, _) = MediaHeader::parse(datagram).unwrap();
-        if header.sequence.0.is_multiple_of(3) && !header.is_last {
+        if header.envelope.sequence.0.is_multiple_of(3) && !header.is_last {
             datagram.clear();
         }
     };
     let lose_one_of_the_last: fn(&mut Vec<u8>) = |datagram| {
         let (header, _) = MediaHeader::parse(datagram).unwrap();
-        if header.sequence.0.is_multiple_of(if header.is_last { 2 } else { 3 }) {
+        if header.envelope.sequence.0.is_multiple_of(if header.is_last { 2 } else { 3 }) {
             datagram.clear();
         }
     };
@@ -103,10 +105,10 @@ fn a_good_network_delivers_everything() {
         + counters.datagrams_unexpected;
     assert_eq!(unwanted, 0, "{counters:?}");
     assert_eq!((counters.fec_recovered, counters.fec_malformed), (0, 0), "nothing to recover");
-    let sender = world.sender.stats();
-    assert_eq!((sender.datagrams_dropped, sender.datagrams_lost), (0, 0));
+    let (sender, path) = (world.sender.stats(), world.sender.path_counters());
+    assert_eq!((sender.datagrams_dropped, path.datagrams_lost), (0, 0));
     // Arrivals are told to 8 us.
-    assert!(sender.rtt.is_some_and(|rtt| (ms(20)..ms(20) + Duration::from_micros(8)).contains(&rtt)), "{sender:?}");
+    assert!(path.rtt.is_some_and(|rtt| (ms(20)..ms(20) + Duration::from_micros(8)).contains(&rtt)), "{path:?}");
     assert!(sender.last_pace <= INTERVAL.mul_f64(0.76), "{:?}", sender.last_pace);
     assert_eq!(world.receiver.clock().offset_us(), Some(world::SENDER_AHEAD_US));
 }
@@ -234,7 +236,7 @@ fn a_stream_begins_anew_on_its_connection() {
     world.finish();
     assert!(world.sender_finished && world.receiver_finished);
     assert!(world.longest_gap <= 3 * INTERVAL, "{:?}", world.longest_gap);
-    let (sender, receiver) = (world.sender.stats(), world.receiver.stats());
+    let (sender, receiver) = (world.sender.path_counters(), world.receiver.stats());
     assert!(receiver.datagrams_late > 0 && receiver.datagrams_malformed == 0, "{receiver:?}");
     // A few were under way, and reports that were overtaken tell of a stream that is over.
     assert!(sender.datagrams_lost < 100 && sender.loss() < 0.1, "{sender:?}");
@@ -284,8 +286,8 @@ fn a_receiver_that_has_seen_enough_ends_both() {
 fn no_media_before_ready_and_none_is_taken() {
     let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
     sender.on_connected(t(0), 1_200);
-    sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }, t(0)).unwrap();
-    let times = common::session::FrameTimes { capture: t(0), coded: t(0) };
+    sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, sends: false }, t(0)).unwrap();
+    let times = common::stream::video::FrameTimes { capture: t(0), coded: t(0) };
     sender.on_frame(sender.next_frame(), &world::frame(0, 5_000), times, t(0));
     assert_eq!((sender.poll_datagram(t(0)), sender.stats().frames_unwanted), (None, 1));
     sender.on_control(ControlMessage::Ready, t(0)).unwrap();
@@ -294,27 +296,27 @@ fn no_media_before_ready_and_none_is_taken() {
 
     let mut receiver = ReceiverSession::new(ReceiverOptions::default());
     receiver.on_connected(t(0));
-    receiver.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender }, t(0)).unwrap();
+    receiver.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, sends: true }, t(0)).unwrap();
     let welcome = ControlMessage::Welcome { params: params(), start_frame: FrameId(0) };
     receiver.on_control(welcome, t(0)).unwrap();
     assert_eq!(receiver.poll_event(), Some(ReceiverEvent::Start(params())));
-    assert_eq!(receiver.on_datagram(&datagram, t(0)), common::reassemble::DatagramOutcome::Unexpected);
-    receiver.ready();
-    assert_eq!(receiver.on_datagram(&datagram, t(0)), common::reassemble::DatagramOutcome::Accepted);
+    assert_eq!(receiver.on_datagram(&datagram, t(0)), common::stream::video::reassemble::DatagramOutcome::Unexpected);
+    receiver.ready(t(0));
+    assert_eq!(receiver.on_datagram(&datagram, t(0)), common::stream::video::reassemble::DatagramOutcome::Accepted);
 }
 
 #[test]
 fn a_newer_frame_replaces_what_has_not_left() {
     let mut sender = SenderSession::new(params(), RATE, Protection::Auto);
     sender.on_connected(t(0), 1_200);
-    sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }, t(0)).unwrap();
+    sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, sends: false }, t(0)).unwrap();
     sender.on_control(ControlMessage::Ready, t(0)).unwrap();
     let give = |sender: &mut SenderSession, now: Timestamp| {
         let frame = world::frame(1, sender.budget_bytes());
         sender.on_frame(
             sender.next_frame(),
             &frame,
-            common::session::FrameTimes { capture: now, coded: now + CODE_TIME },
+            common::stream::video::FrameTimes { capture: now, coded: now + CODE_TIME },
             now + CODE_TIME,
         );
     };
@@ -340,8 +342,8 @@ fn any_message(random: &mut Random) -> ControlMessage {
     let frame = |random: &mut Random| FrameId(number(random) as u32);
     let last_frame = |random: &mut Random| random.chance(0.7).then(|| frame(random));
     match random.below(11) {
-        0 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender },
-        1 => ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver },
+        0 => ControlMessage::Hello { version: PROTOCOL_VERSION, sends: true },
+        1 => ControlMessage::Hello { version: PROTOCOL_VERSION, sends: false },
         2 => ControlMessage::Welcome { params: params(), start_frame: frame(random) },
         3 | 4 => ControlMessage::Ready,
         5 => ControlMessage::Ping { id: number(random) as u32, sent: time(random) },
@@ -383,7 +385,7 @@ fn any_feedback(random: &mut Random) -> Vec<u8> {
 fn greet(sender: &mut SenderSession, receiver: &mut ReceiverSession, now: Timestamp) {
     sender.on_connected(now, 1_200);
     receiver.on_connected(now);
-    drop(sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Receiver }, now));
+    drop(sender.on_control(ControlMessage::Hello { version: PROTOCOL_VERSION, sends: false }, now));
     while let Some(message) = sender.poll_control() {
         drop(receiver.on_control(message, now));
     }
@@ -410,7 +412,7 @@ fn any_messages_and_datagrams_in_any_order_are_taken() {
                 8..10 => drop(receiver.on_control(any_message(&mut random), now)),
                 _ => {
                     let capture = t(random.bits());
-                    let times = common::session::FrameTimes { capture, coded: now };
+                    let times = common::stream::video::FrameTimes { capture, coded: now };
                     sender.on_frame(sender.next_frame(), &world::frame(seed, 4_000), times, now);
                 }
             }
@@ -435,7 +437,7 @@ fn any_messages_and_datagrams_in_any_order_are_taken() {
             while let Some(event) = receiver.poll_event() {
                 match event {
                     ReceiverEvent::Start(_) => {
-                        receiver.ready();
+                        receiver.ready(now);
                         last = None;
                     }
                     ReceiverEvent::Frame(frame) => {
@@ -464,7 +466,7 @@ fn after_a_standstill_nothing_old_is_shown() {
     // The datagrams of a frame captured at `capture`, receiver's clock.
     let mut send = |seed: u64, capture: Timestamp| {
         let (coded, mut datagrams) = (capture + CODE_TIME + ahead, Vec::new());
-        let times = common::session::FrameTimes { capture: capture + ahead, coded };
+        let times = common::stream::video::FrameTimes { capture: capture + ahead, coded };
         sender.on_frame(sender.next_frame(), &world::frame(seed, 10_000), times, coded);
         for step in 0..33 {
             datagrams.extend(std::iter::from_fn(|| sender.poll_datagram(coded + ms(step))));

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use common::latency::OneWay;
 use common::units::{FrameId, SequenceNumber, Timestamp};
-use common::wire::control::{ByeReason, ControlError, ControlMessage, ControlReader, SourceState, StreamEnd, encode};
+use common::wire::control::{ByeReason, ControlError, ControlMessage, ControlReader, SourceState, StreamId, encode};
 use common::wire::feedback::{AGES_MAX, FeedbackHeader};
-use common::wire::media::{Content, GROUPS_MAX, MediaHeader, ShardPlace};
+use common::wire::media::{Content, Envelope, GROUPS_MAX, MediaHeader, ShardPlace};
 use common::wire::probe::{Arrived, TestDatagram};
 use common::wire::{FEEDBACK_BYTES_MAX, PROTOCOL_VERSION};
 use picture::coded::{FrameHeader, StepIndex};
@@ -31,12 +31,15 @@ fn params() -> StreamParams {
 
 fn header(content: Content) -> MediaHeader {
     MediaHeader {
-        sequence: SequenceNumber(0x0403_0201),
+        envelope: Envelope {
+            stream: 0,
+            sequence: SequenceNumber(0x0403_0201),
+            capture: Timestamp::from_us(0x1615_1413_1211),
+            sent_offset_us: 0x19_1817,
+        },
         frame: FrameId(0x0807_0605),
         steps: FrameHeader { step: StepIndex::new(0x20).unwrap(), fine_blocks: 0x0b_0a09 },
         reference: 0x1a,
-        capture: Timestamp::from_us(0x1615_1413_1211),
-        sent_offset_us: 0x19_1817,
         is_last: false,
         place: None,
         content,
@@ -47,27 +50,44 @@ fn header(content: Content) -> MediaHeader {
 fn golden_media_headers() {
     let mut bytes = Vec::new();
     header(Content::Blocks { first: 0x1d_1c1b, count: 0x1f1e, form: Form::Map }).write(&mut bytes);
-    assert_eq!(hex(&bytes), "20200000010203040506070809 0a0b1112131415161718191a1b1c1d1e1f".replace(' ', ""));
+    assert_eq!(
+        hex(&bytes),
+        "30 00 01020304 111213141516 171819 20 00 00 05060708 090a0b 1a 1b1c1d 1e1f".replace(' ', "")
+    );
     bytes.clear();
     header(Content::Blocks { first: 0x1d_1c1b, count: 0x1f1e, form: Form::List }).write(&mut bytes);
-    assert_eq!(hex(&bytes), "23200000010203040506070809 0a0b1112131415161718191a1b1c1d1e1f".replace(' ', ""));
+    assert_eq!(
+        hex(&bytes),
+        "33 00 01020304 111213141516 171819 20 00 00 05060708 090a0b 1a 1b1c1d 1e1f".replace(' ', "")
+    );
     bytes.clear();
     header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 }).write(&mut bytes);
-    assert_eq!(hex(&bytes), "21200000010203040506070809 0a0b1112131415161718191a1b1c1d1e1f2021".replace(' ', ""));
+    assert_eq!(
+        hex(&bytes),
+        "31 00 01020304 111213141516 171819 20 00 00 05060708 090a0b 1a 1b1c1d 1e1f 2021".replace(' ', "")
+    );
     bytes.clear();
+    let of_part = header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 });
     let leaving = MediaHeader {
-        sequence: SequenceNumber(0xaabb_ccdd),
-        sent_offset_us: 0xffff_ffff,
+        envelope: Envelope {
+            stream: 0x42,
+            sequence: SequenceNumber(0xaabb_ccdd),
+            sent_offset_us: 0xffff_ffff,
+            ..of_part.envelope
+        },
         is_last: true,
         place: Some(ShardPlace { group: 15, index: 0x41 }),
-        ..header(Content::Fragment { block: 0x1d_1c1b, total: 0x1f1e, offset: 0x2120 })
+        ..of_part
     };
     leaving.write(&mut bytes);
-    assert_eq!(hex(&bytes), "29200f41ddccbbaa05060708090a0b111213141516ffffff1a1b1c1d1e1f2021");
+    assert_eq!(
+        hex(&bytes),
+        "39 42 ddccbbaa 111213141516 ffffff 20 0f 41 05060708 090a0b 1a 1b1c1d 1e1f 2021".replace(' ', "")
+    );
     bytes.clear();
     let place = Some(ShardPlace { group: 1, index: 0x22 });
     MediaHeader { place, ..header(Content::Parity { data: 0x21, parity: 0x22 }) }.write(&mut bytes);
-    assert_eq!(hex(&bytes), "22200122010203040506070809 0a0b1112131415161718191a2122".replace(' ', ""));
+    assert_eq!(hex(&bytes), "32 00 01020304 111213141516 171819 20 01 22 05060708 090a0b 1a 21 22".replace(' ', ""));
 }
 
 fn feedback() -> FeedbackHeader {
@@ -85,56 +105,62 @@ fn feedback() -> FeedbackHeader {
 fn golden_feedback() {
     let ago = |us| Some(Timestamp::from_us(feedback().time.as_us() - us));
     let bytes = feedback().encode([ago(0), None, ago(8 * 0x0201), ago(1 << 40)].into_iter());
-    assert_eq!(hex(&bytes), "2f2a03040506070809 0a0b0c0d0e0f10 111213141516 0000 ffff 0102 feff".replace(' ', ""));
+    assert_eq!(hex(&bytes), "3f2a03040506070809 0a0b0c0d0e0f10 111213141516 0000 ffff 0102 feff".replace(' ', ""));
     assert_eq!(feedback().encode((0..2_000).map(|_| None)).len(), FEEDBACK_BYTES_MAX);
     let mut long = feedback().encode((0..2_000).map(|_| None));
     long.extend([0, 0]);
-    for wrong in [&bytes[..21], &bytes[..23], &long, &[0x20; 30]] {
+    for wrong in [&bytes[..21], &bytes[..23], &long, &[0x30; 30]] {
         assert!(FeedbackHeader::parse(wrong).is_err(), "{}", hex(wrong));
     }
 }
 
 #[test]
 fn golden_control_messages() {
-    assert_eq!(PROTOCOL_VERSION, 9);
+    assert_eq!(PROTOCOL_VERSION, 10);
     let t = Timestamp::from_us;
     let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     for (message, golden) in [
-        (ControlMessage::Hello { version: 1, role: StreamEnd::Sender }, "03000000 00 01 01"),
+        (ControlMessage::Hello { version: 1, sends: true }, "03000000 00 01 01"),
         (
             ControlMessage::Welcome { params: params(), start_frame: FrameId(7) },
-            "24000000 01 7f0700003704000030750000e90300000100010000ff000100 010a0000000b000000 07",
+            "24000301 01 7f0700003704000030750000e90300000100010000ff000100 010a0000000b000000 07",
         ),
-        (ControlMessage::Ready, "01000000 02"),
+        (ControlMessage::Ready, "01000301 02"),
         (ControlMessage::Ping { id: 3, sent: t(300) }, "05000000 03 03 fb2c01"),
         (ControlMessage::Pong { id: 3, ping_sent: t(1), received: t(2), sent: t(3) }, "05000000 04 03 01 02 03"),
-        (ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } }, "02000000 05 00"),
-        (ControlMessage::Bye { reason: ByeReason::Stopping }, "01000000 06"),
-        (ControlMessage::Bye { reason: ByeReason::Protocol("no".to_owned()) }, "04000000 07 026e6f"),
-        (ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, "01000000 08"),
-        (ControlMessage::Source { state: SourceState::Gives }, "02000000 09 00"),
-        (ControlMessage::Source { state: SourceState::Stalled }, "02000000 09 01"),
-        (ControlMessage::Source { state: SourceState::Lost }, "02000000 09 02"),
-        (ControlMessage::Source { state: SourceState::Unusable }, "02000000 09 03"),
+        (ControlMessage::Bye { reason: ByeReason::Finished { last_frame: None } }, "02000301 05 00"),
+        (ControlMessage::Bye { reason: ByeReason::Stopping }, "01000301 06"),
+        (ControlMessage::Bye { reason: ByeReason::Protocol("no".to_owned()) }, "04000301 07 026e6f"),
+        (ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, "01000301 08"),
+        (ControlMessage::Source { state: SourceState::Gives }, "02000301 09 00"),
+        (ControlMessage::Source { state: SourceState::Stalled }, "02000301 09 01"),
+        (ControlMessage::Source { state: SourceState::Lost }, "02000301 09 02"),
+        (ControlMessage::Source { state: SourceState::Unusable }, "02000301 09 03"),
         (ControlMessage::Stalled { total: Duration::from_micros(80_000) }, "06000000 0a fc80380100"),
-        (ControlMessage::Bounced(bounce), "09000000 0b 01 02 03 04 05 fb2c01"),
+        (ControlMessage::Bounced(bounce), "09000301 0b 01 02 03 04 05 fb2c01"),
     ] {
         let mut bytes = Vec::new();
-        encode(&message, StreamEnd::Sender, &mut bytes);
+        let about = (!message.is_of_path()).then_some(StreamId::sent(3));
+        encode(&message, about, &mut bytes);
         assert_eq!(hex(&bytes), golden.replace(' ', ""), "{message:?}");
         assert_eq!(read_all(&bytes, 1), (vec![message], None));
     }
 }
 
 #[test]
-fn a_message_says_which_end_speaks() {
+fn a_message_says_what_it_is_about() {
+    let abouts = [None, Some(StreamId::sent(0)), Some(StreamId::received(0)), Some(StreamId::received(255))];
     let (mut bytes, mut reader) = (Vec::new(), ControlReader::default());
-    encode(&ControlMessage::Ready, StreamEnd::Receiver, &mut bytes);
-    assert_eq!(hex(&bytes), "0100008002");
-    encode(&ControlMessage::Ready, StreamEnd::Sender, &mut bytes);
+    abouts.iter().for_each(|&about| encode(&ControlMessage::Ready, about, &mut bytes));
+    assert_eq!(hex(&bytes), "0100000002 0100000102 0100000202 0100ff0202".replace(' ', ""));
     reader.push(&bytes);
-    let speakers = [(); 2].map(|()| reader.next().unwrap().unwrap().0);
-    assert_eq!(speakers, [StreamEnd::Receiver, StreamEnd::Sender]);
+    assert_eq!(abouts.map(|_| reader.next().unwrap().unwrap().0), abouts);
+    // What the receivers of versions before said: the version is read.
+    let old = read_all(&[3, 0, 0, 0x80, 0, 9, 0], 3);
+    assert_eq!(old, (vec![ControlMessage::Hello { version: 9, sends: false }], None));
+    for wrong in [[1, 0, 1, 0, 2], [1, 0, 0, 3, 2]] {
+        assert_eq!(read_all(&wrong, 5), (vec![], Some(ControlError::UnknownStream)));
+    }
 }
 
 /// Feeds `bytes` in pieces of `step`; gives the messages and the error that ended the reading.
@@ -157,7 +183,11 @@ fn read_all(bytes: &[u8], step: usize) -> (Vec<ControlMessage>, Option<ControlEr
 fn long_messages_and_reasons_are_refused_or_cut() {
     assert_eq!(read_all(&4_097u32.to_le_bytes(), 4), (vec![], Some(ControlError::MessageTooLong(4_097))));
     let mut bytes = Vec::new();
-    encode(&ControlMessage::Bye { reason: ByeReason::Protocol("x\u{e4}".repeat(100)) }, StreamEnd::Sender, &mut bytes);
+    encode(
+        &ControlMessage::Bye { reason: ByeReason::Protocol("x\u{e4}".repeat(100)) },
+        Some(StreamId::sent(0)),
+        &mut bytes,
+    );
     let (messages, _) = read_all(&bytes, 1_000);
     let [ControlMessage::Bye { reason: ByeReason::Protocol(text) }] = &messages[..] else {
         unreachable!("{messages:?}")
@@ -184,7 +214,7 @@ fn lossless_streams_are_not_live() {
     let refused = Some(ControlError::NotLive);
     for (params, error) in [(params(), None), (lossless, refused.clone()), (deep, refused)] {
         let mut bytes = Vec::new();
-        encode(&ControlMessage::Welcome { params, start_frame: FrameId(3) }, StreamEnd::Sender, &mut bytes);
+        encode(&ControlMessage::Welcome { params, start_frame: FrameId(3) }, Some(StreamId::sent(0)), &mut bytes);
         reader.push(&bytes);
         assert_eq!(reader.next().err(), error);
     }
@@ -203,12 +233,15 @@ fn any_header() -> impl Strategy<Value = MediaHeader> {
     (any::<u32>(), any::<u32>(), 0..=208u8, U24, any::<u8>(), times, any::<bool>(), place, content).prop_map(
         |(sequence, frame, step, fine_blocks, reference, (capture, sent_offset_us), is_last, place, content)| {
             MediaHeader {
-                sequence: SequenceNumber(sequence),
+                envelope: Envelope {
+                    stream: 0,
+                    sequence: SequenceNumber(sequence),
+                    capture: Timestamp::from_us(capture),
+                    sent_offset_us,
+                },
                 frame: FrameId(frame),
                 steps: FrameHeader { step: StepIndex::new(step).unwrap(), fine_blocks },
                 reference,
-                capture: Timestamp::from_us(capture),
-                sent_offset_us,
                 is_last,
                 place,
                 content,
@@ -238,11 +271,11 @@ fn mutated(good: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
 fn some_messages() -> Vec<u8> {
     let mut bytes = Vec::new();
     for message in [
-        ControlMessage::Hello { version: 1, role: StreamEnd::Receiver },
+        ControlMessage::Hello { version: 1, sends: false },
         ControlMessage::Welcome { params: params(), start_frame: FrameId(1) },
         ControlMessage::Bye { reason: ByeReason::Protocol("because".to_owned()) },
     ] {
-        encode(&message, StreamEnd::Sender, &mut bytes);
+        encode(&message, Some(StreamId::sent(0)), &mut bytes);
     }
     bytes
 }

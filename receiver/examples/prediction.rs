@@ -15,9 +15,10 @@ use std::time::Duration;
 use common::config::raw::SenderFile;
 use common::config::resolve_sender;
 use common::netsim::{Bottleneck, Bursts, NetConditions, Network, Scenario};
-use common::prediction::states_of;
-use common::protection::Protection;
-use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession};
+use common::session::{ReceiverSession, SenderSession};
+use common::stream::video::prediction::states_of;
+use common::stream::video::protection::Protection;
+use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions, SenderEvent};
 use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::control::ControlMessage;
 use common::wire::states::StatesReport;
@@ -251,7 +252,7 @@ impl Call {
         }
         while let Some(event) = self.receiver.poll_event() {
             match event {
-                ReceiverEvent::Start(_) => self.receiver.ready(),
+                ReceiverEvent::Start(_) => self.receiver.ready(now),
                 ReceiverEvent::Frame(arrived) => {
                     let frame = arrived.assembled;
                     self.decode(frame.id, frame.reference, frame.frame, frame.capture);

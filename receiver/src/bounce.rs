@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use common::config::raw::SenderFile;
 use common::config::{Prediction, ReceiverConfig, SenderConfig, resolve_sender};
-use common::latency::OneWay;
+use common::latency::{BOUNCED, OneWay};
+use common::path::{Path, ProtocolViolation};
 use common::stats::ReceiverReport;
 use common::units::{Bitrate, Timestamp};
-use common::wire::control::{ControlMessage, StreamEnd};
+use common::wire::control::{ControlMessage, StreamId};
 use net::failure::Failure;
-use net::link::{BothWays, HangUp, Onlooker, Waker};
+use net::link::{HangUp, Stream, Streams, Waker};
 use net::lock::lock;
 use net::tls::Protocol;
 use picture::effects::Effects;
@@ -90,9 +91,12 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<Receive
         seen: Some(Box::new(seen(own, ways.clone(), pictures.clone()))),
     };
     tracing::info!("sending every picture back, for `sender --latency-test` at the other side");
-    let Sending { link, threads, .. } = sending;
-    let turn = move |receiver_link| {
-        let linked = net::link::run(options, &waker, &mut BothWays::followed(link, receiver_link, hang_up, ways));
+    let Sending { mut link, threads, .. } = sending;
+    let turn = move |mut receiver_link| {
+        let mut ways = ways;
+        let call = Streams::both_ways(RATE_MIN, &mut link, &mut receiver_link);
+        let call = call.with(StreamId::sent(BOUNCED), &mut ways).ended_by(hang_up);
+        let linked = net::link::run(options, &waker, &mut [call]);
         pictures.close();
         threads.end(linked)
     };
@@ -156,9 +160,19 @@ impl Ways {
     }
 }
 
-impl Onlooker for Ways {
-    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
-        lock(&self.given).pop_front().map(|way| (StreamEnd::Sender, ControlMessage::Bounced(way)))
+impl Stream for Ways {
+    fn on_control(&mut self, _: ControlMessage, _: &mut Path, _: Timestamp) -> Result<(), ProtocolViolation> {
+        Ok(())
+    }
+
+    fn on_stop(&mut self, _: Timestamp) {}
+
+    fn keeps_call(&self) -> bool {
+        false
+    }
+
+    fn poll_control(&mut self) -> Option<ControlMessage> {
+        lock(&self.given).pop_front().map(ControlMessage::Bounced)
     }
 }
 
@@ -212,7 +226,7 @@ mod tests {
         (1..=3).for_each(|us| ways.on_shown(way(us)));
         ways.on_given(Timestamp::from_us(2));
         ways.on_given(Timestamp::from_us(9));
-        let told = |ways: &mut Ways| ways.poll_control().map(|(_, message)| message);
+        let told = |ways: &mut Ways| ways.poll_control();
         assert_eq!((told(&mut ways), told(&mut ways)), (Some(ControlMessage::Bounced(way(2))), None));
     }
 }

@@ -1,10 +1,13 @@
 //! `run`: receives until there is nothing more to show.
 
 use common::config::{LinkMode, ReceiverConfig, SharedConfig};
+use common::path::Directions;
 use common::stats::ReceiverReport;
+use common::stream::video::VIDEO;
 use common::units::Bitrate;
+use common::wire::control::StreamId;
 use net::failure::Failure;
-use net::link::{LinkOptions, LiveRate, NOBODY, Waker};
+use net::link::{LinkOptions, LiveRate, NOBODY, Streams, Waker};
 use net::tls::Protocol;
 use shell::cli::INTRODUCE;
 use shell::control;
@@ -25,13 +28,17 @@ pub(crate) fn no_peer() -> String {
 /// statistics.
 pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u64>) -> Result<ReceiverReport, Failure> {
     has_peer(&config.shared)?;
-    let options = LinkOptions::of(&config.shared, Protocol::Call, LiveRate::new(Bitrate::from_bps(0)), 0)?;
+    let nothing = Bitrate::from_bps(0);
+    let options = LinkOptions::of(&config.shared, Protocol::Call, LiveRate::new(nothing), 0)?;
     let waker = Waker::default();
     let latency_limit = LatencyLimit::new(config.latency_max);
     let _control = control::serve("receiver", &config.shared, vec![latency_limit.setting()]);
     let network =
         Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None, latency_limit, seen: None };
-    run_over(network, config, sinks, frames, move |mut link| net::link::run(options, &waker, &mut link))
+    run_over(network, config, sinks, frames, move |mut link| {
+        let call = Streams::new(Directions::Receives, nothing).with(StreamId::received(VIDEO), &mut link);
+        net::link::run(options, &waker, &mut [call])
+    })
 }
 
 /// Fails if there is nobody who may send, or nobody to dial.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use common::config::SenderConfig;
 use common::config::raw::{NetworkSection, ReceiverFile, Record, SenderFile, Stats};
 use net::failure::Failure;
-use net::link::{BothWays, HangUp, Waker};
+use net::link::{HangUp, Streams, Waker};
 use net::tls::Protocol;
 use shell::cli::CommonFlags;
 use shell::control;
@@ -45,11 +45,11 @@ pub(crate) fn run(
         latency_limit,
         seen: None,
     };
-    let Sending { link, threads, .. } = sending;
-    let turn = move |receiver_link| {
-        let mut both = BothWays::new(link, receiver_link, hang_up);
-        let linked = net::link::run(options, &waker, &mut both);
-        both.sending().report_final();
+    let (Sending { mut link, threads, .. }, rate) = (sending, config.rate);
+    let turn = move |mut receiver_link| {
+        let call = Streams::both_ways(rate, &mut link, &mut receiver_link).ended_by(hang_up);
+        let linked = net::link::run(options, &waker, &mut [call]);
+        link.report_final();
         threads.end(linked)
     };
     run_over(network, &receiving.config, &receiving.sinks, frames_max, turn).map(drop)

@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::{Peer, SenderConfig};
-use common::latency::{Latency, Return, STAGES, STAGES_THERE, Trips};
+use common::latency::{BOUNCED, Latency, Return, STAGES, STAGES_THERE, Trips};
+use common::path::{Path, ProtocolViolation};
 use common::percentiles::Percentiles;
 use common::units::Timestamp;
-use common::wire::control::ControlMessage;
+use common::wire::control::{ControlMessage, StreamId};
 use net::clock;
 use net::failure::Failure;
-use net::link::{Action, BothWays, HangUp, Onlooker, Waker};
+use net::link::{Action, HangUp, Stream, Streams, Waker};
 use net::lock::lock;
 use net::tls::Protocol;
 use shell::settings::{LatencyLimit, OwnSide};
@@ -48,14 +49,16 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved
         latency_limit: LatencyLimit::new(receiving.config.latency_max),
         seen: Some(Box::new(seen(Arc::clone(&trips)))),
     };
-    let Sending { link, threads, .. } = sending;
+    let (Sending { mut link, threads, .. }, rate) = (sending, config.rate);
     let counted = Arc::clone(&trips);
     println!("sending pictures to be sent back, some {} seconds", (WARM_UP + MEASURED).as_secs());
-    let turn = move |receiver_link| {
-        let test = Test { trips: counted, hang_up: hang_up.clone(), began: clock::now(), connected: None, ends: None };
-        let mut both = BothWays::followed(link, receiver_link, hang_up, test);
-        let linked = net::link::run(options, &waker, &mut both);
-        both.sending().report_final();
+    let turn = move |mut receiver_link| {
+        let mut test =
+            Test { trips: counted, hang_up: hang_up.clone(), began: clock::now(), connected: None, ends: None };
+        let call = Streams::both_ways(rate, &mut link, &mut receiver_link);
+        let call = call.with(StreamId::received(BOUNCED), &mut test).ended_by(hang_up);
+        let linked = net::link::run(options, &waker, &mut [call]);
+        link.report_final();
         threads.end(linked)
     };
     run_over(network, &receiving.config, &receiving.sinks, None, turn)?;
@@ -118,18 +121,25 @@ impl Test {
     }
 }
 
-impl Onlooker for Test {
-    fn on_connected(&mut self, peer: &Peer) {
+impl Stream for Test {
+    fn on_connected(&mut self, peer: &Peer, _: &mut Path, _: Timestamp) {
         self.connected = Some(peer.name.clone());
     }
 
-    fn on_control(&mut self, message: ControlMessage) -> Option<ControlMessage> {
-        let ControlMessage::Bounced(bounce) = message else { return Some(message) };
-        lock(&self.trips).on_bounce(bounce);
-        None
+    fn on_control(&mut self, message: ControlMessage, _: &mut Path, _: Timestamp) -> Result<(), ProtocolViolation> {
+        if let ControlMessage::Bounced(bounce) = message {
+            lock(&self.trips).on_bounce(bounce);
+        }
+        Ok(())
     }
 
-    fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
+    fn on_stop(&mut self, _: Timestamp) {}
+
+    fn keeps_call(&self) -> bool {
+        false
+    }
+
+    fn poll_action(&mut self, _: &mut Path, now: Timestamp) -> Option<Action> {
         self.look(now).map(Action::Fail)
     }
 }

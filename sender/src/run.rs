@@ -1,8 +1,11 @@
 //! `run`: sends until there is nothing more to send.
 
 use common::config::SenderConfig;
+use common::path::Directions;
+use common::stream::video::VIDEO;
+use common::wire::control::StreamId;
 use net::failure::Failure;
-use net::link::Waker;
+use net::link::{Streams, Waker};
 use net::tls::Protocol;
 use sending::source::SourceSpec;
 use sending::{Sending, Start};
@@ -21,7 +24,8 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u
     let _control = control::serve("sender", &config.shared, own.settings());
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
-    let linked = net::link::run(options, &waker, &mut sending.link);
+    let call = Streams::new(Directions::Sends, config.rate).with(StreamId::sent(VIDEO), &mut sending.link);
+    let linked = net::link::run(options, &waker, &mut [call]);
     signals::end_within(signals::END_MAX);
     sending.link.report_final();
     sending.threads.end(linked)

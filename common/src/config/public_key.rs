@@ -15,7 +15,7 @@ const PREFIX: &str = "duet-key-";
 ///
 /// It is a point that a private key can have: verifiers accept signatures that anybody can make for points of small
 /// order, of which 32 zero bytes are one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {

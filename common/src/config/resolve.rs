@@ -17,8 +17,8 @@ use super::resolved::{
     Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, TURN_PORTS,
     Turn, WindowBackend,
 };
-use crate::protection::Protection;
 use crate::reach::{ADDRESSES_MAX, Candidate, FOUND_MAX, Kind, PLACES_MAX, is_of_one_cable, usable};
+use crate::stream::video::protection::Protection;
 use crate::units::Bitrate;
 
 /// UDP port of a listener that names none.

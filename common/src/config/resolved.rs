@@ -12,8 +12,8 @@ use picture::frame::{Chroma, FrameRate, FrameSize};
 use picture::params::CodecParams;
 
 use super::public_key::PublicKey;
-use crate::protection::Protection;
 use crate::reach::{Candidate, PLACES_MAX};
+use crate::stream::video::protection::Protection;
 use crate::units::Bitrate;
 
 /// Ports of a relay unless others are named: the first of those that systems leave free, and few, so that two machines can

@@ -1,6 +1,10 @@
-//! Messages on the one bidirectional stream of a connection: u32 little-endian length, then the message. The highest
-//! bit of the length is set if it is the receiving end that speaks: where video goes both ways over one connection,
-//! each machine is both ends, and this says which of its two sessions a message is for.
+//! Messages on the one bidirectional stream of a connection, after a prefix of four bytes:
+//!
+//! ```text
+//!  0 u16  length of the message
+//!  2 u8   number of the stream that it is about, among those of the stream's sender; 0 if it is about none
+//!  3 u8   whose stream: 0 of nobody, but about the path; 1 the speaker's; 2 the hearer's
+//! ```
 //!
 //! The only file that names bincode. The library is no longer maintained and can be made to allocate without
 //! bound, so it runs under a limit and only inside a connection whose peer has proved its key.
@@ -20,28 +24,55 @@ use crate::units::{FrameId, Timestamp};
 pub const REASON_BYTES_MAX: usize = 200;
 
 const PREFIX_BYTES: usize = 4;
-/// Bit of the length: the speaker is a receiving end.
-const RECEIVER_BIT: u32 = 1 << 31;
 
-/// End of the video that a peer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// End of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StreamEnd {
-    /// Sends video.
+    /// Sends it.
     Sender,
-    /// Receives video.
+    /// Receives it.
     Receiver,
+}
+
+/// An end of a stream of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamId {
+    /// Its number among those of its sender.
+    pub number: u8,
+    /// The end.
+    pub end: StreamEnd,
+}
+
+impl StreamId {
+    /// Returns the sending end of stream `number`.
+    pub const fn sent(number: u8) -> Self {
+        Self { number, end: StreamEnd::Sender }
+    }
+
+    /// Returns the receiving end of stream `number`.
+    pub const fn received(number: u8) -> Self {
+        Self { number, end: StreamEnd::Receiver }
+    }
+
+    /// Returns the stream's other end.
+    pub const fn other_end(self) -> Self {
+        match self.end {
+            StreamEnd::Sender => Self::received(self.number),
+            StreamEnd::Receiver => Self::sent(self.number),
+        }
+    }
 }
 
 /// A message of one end to the other besides video.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ControlMessage {
-    /// First message of both ends.
+    /// First message of both machines.
     Hello {
         /// [`super::PROTOCOL_VERSION`] of the speaker.
         version: u16,
-        /// End that the speaker is.
-        role: StreamEnd,
+        /// False: the speaker only receives.
+        sends: bool,
     },
     /// Sender to receiver after both Hellos: a stream begins (again).
     Welcome {
@@ -52,22 +83,22 @@ pub enum ControlMessage {
     },
     /// Receiver to sender: the decoder is there, send.
     Ready,
-    /// Receiver to sender: what time is it?
+    /// Of a machine that receives: what time is it?
     Ping {
-        /// Chosen by the receiver, repeated in the answer.
+        /// Chosen by the machine that asks, repeated in the answer.
         id: u32,
-        /// Receiver's clock.
+        /// Its clock.
         sent: Timestamp,
     },
-    /// Sender to receiver.
+    /// The answer.
     Pong {
         /// Id of the ping.
         id: u32,
-        /// Time of sending the ping, receiver's clock.
+        /// Time of sending the ping, clock of the machine that asked.
         ping_sent: Timestamp,
-        /// Time of the ping's arrival, sender's clock.
+        /// Time of the ping's arrival, clock of the one that answers.
         received: Timestamp,
-        /// Time of sending this answer, sender's clock.
+        /// Time of sending this answer, likewise.
         sent: Timestamp,
     },
     /// Sender to receiver while it streams: how its source is now.
@@ -75,19 +106,26 @@ pub enum ControlMessage {
         /// Its state.
         state: SourceState,
     },
-    /// Sender to receiver while it streams: its program should have run and did not.
+    /// Of a machine while it streams: its program should have run and did not.
     Stalled {
-        /// For so long in all, since the stream began; whole microseconds.
+        /// For so long in all, since its first stream began; whole microseconds.
         total: Duration,
     },
     /// Sender of pictures that go back to where they came from, in a latency test only: of the picture that was shown at this
     /// time and is sent back with it as its capture time.
     Bounced(OneWay),
-    /// Last message of either end.
+    /// Last message of either end of a stream, or of a machine about all of them.
     Bye {
         /// The reason.
         reason: ByeReason,
     },
+}
+
+impl ControlMessage {
+    /// Returns true if it is about the path, whatever streams there are.
+    pub const fn is_of_path(&self) -> bool {
+        matches!(self, Self::Hello { .. } | Self::Ping { .. } | Self::Pong { .. } | Self::Stalled { .. })
+    }
 }
 
 /// State of the sender's source.
@@ -145,10 +183,12 @@ pub enum ControlError {
     ReasonTooLong,
     #[error("a source has no such state")]
     UnknownSourceState,
+    #[error("a control message about nobody's stream")]
+    UnknownStream,
 }
 
-/// Appends `message` of a `speaker` with its length prefix to `out`.
-pub fn encode(message: &ControlMessage, speaker: StreamEnd, out: &mut Vec<u8>) {
+/// Appends `message` with its prefix to `out`. `about`: the end of a stream that says it; none: it is about the path.
+pub fn encode(message: &ControlMessage, about: Option<StreamId>, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + PREFIX_BYTES, 0);
     // Cannot fail: the writer is a vector, and no message holds anything that bincode refuses.
@@ -156,9 +196,13 @@ pub fn encode(message: &ControlMessage, speaker: StreamEnd, out: &mut Vec<u8>) {
         out.truncate(start);
         return;
     }
-    let len = (out.len() - start - PREFIX_BYTES) as u32;
-    let tag = if speaker == StreamEnd::Receiver { RECEIVER_BIT } else { 0 };
-    out[start..start + PREFIX_BYTES].copy_from_slice(&(len | tag).to_le_bytes());
+    let [low, high] = ((out.len() - start - PREFIX_BYTES) as u16).to_le_bytes();
+    let (number, whose) = match about {
+        None => (0, 0),
+        Some(StreamId { number, end: StreamEnd::Sender }) => (number, 1),
+        Some(StreamId { number, end: StreamEnd::Receiver }) => (number, 2),
+    };
+    out[start..start + PREFIX_BYTES].copy_from_slice(&[low, high, number, whose]);
 }
 
 /// Takes the stream's bytes as they come and gives whole messages.
@@ -173,21 +217,27 @@ impl ControlReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Returns the next whole message and the end that says it; `None`: more bytes are needed. After an error the
-    /// stream is of no use.
+    /// Returns the next whole message and the end that says it, if it is about a stream; `None`: more bytes are needed. After
+    /// an error the stream is of no use.
     #[expect(clippy::should_implement_trait, reason = "fallible, and the end is not the end for ever")]
-    pub fn next(&mut self) -> Result<Option<(StreamEnd, ControlMessage)>, ControlError> {
+    pub fn next(&mut self) -> Result<Option<(Option<StreamId>, ControlMessage)>, ControlError> {
         let Some((prefix, rest)) = self.buffer.split_first_chunk::<PREFIX_BYTES>() else { return Ok(None) };
-        let prefix = u32::from_le_bytes(*prefix);
-        let speaker = if prefix & RECEIVER_BIT == 0 { StreamEnd::Sender } else { StreamEnd::Receiver };
-        let len = (prefix & !RECEIVER_BIT) as usize;
+        let &[low, high, number, whose] = prefix;
+        let len = usize::from(u16::from_le_bytes([low, high]));
         if len > MESSAGE_BYTES_MAX {
             return Err(ControlError::MessageTooLong(len));
         }
+        let about = match (number, whose) {
+            // Before version 10 this bit marked a receiver: its Hello is read, for the sentence that its version calls for.
+            (0, 0 | 0x80) => None,
+            (_, 1) => Some(StreamId::sent(number)),
+            (_, 2) => Some(StreamId::received(number)),
+            _ => return Err(ControlError::UnknownStream),
+        };
         let Some(bytes) = rest.get(..len) else { return Ok(None) };
         let message = decode(bytes)?;
         self.buffer.drain(..PREFIX_BYTES + len);
-        Ok(Some((speaker, message)))
+        Ok(Some((about, message)))
     }
 }
 
@@ -206,7 +256,7 @@ fn decode(bytes: &[u8]) -> Result<ControlMessage, ControlError> {
 /// The messages as bincode lays them out. The order of the variants and fields is the format.
 #[derive(Encode, Decode)]
 enum Wire {
-    Hello { version: u16, is_sender: bool },
+    Hello { version: u16, sends: bool },
     Welcome { params: [u8; PARAMS_BYTES], raster: [u8; RASTER_BYTES], start_frame: u32 },
     Ready,
     Ping { id: u32, sent: u64 },
@@ -223,9 +273,7 @@ enum Wire {
 impl From<&ControlMessage> for Wire {
     fn from(message: &ControlMessage) -> Self {
         match message {
-            ControlMessage::Hello { version, role } => {
-                Self::Hello { version: *version, is_sender: *role == StreamEnd::Sender }
-            }
+            ControlMessage::Hello { version, sends } => Self::Hello { version: *version, sends: *sends },
             ControlMessage::Welcome { params, start_frame } => {
                 let raster = params.raster.to_bytes();
                 Self::Welcome { params: params.to_bytes(), raster, start_frame: start_frame.0 }
@@ -261,9 +309,7 @@ impl TryFrom<Wire> for ControlMessage {
     fn try_from(wire: Wire) -> Result<Self, ControlError> {
         let bye = |reason| Self::Bye { reason };
         Ok(match wire {
-            Wire::Hello { version, is_sender } => {
-                Self::Hello { version, role: if is_sender { StreamEnd::Sender } else { StreamEnd::Receiver } }
-            }
+            Wire::Hello { version, sends } => Self::Hello { version, sends },
             Wire::Welcome { params, raster, start_frame } => {
                 let raster = Raster::from_bytes(&raster)?;
                 let params = StreamParams { raster, ..StreamParams::from_bytes(&params)? };

@@ -11,14 +11,13 @@
 //! The receiver was not sure of the arrivals of the last `unsure` before this left: its program had not run when it
 //! should have, so that what had come was noted late.
 //!
-//! The counts are totals of the stream, so a feedback that is lost loses none of them; the ages of consecutive
+//! The counts are totals of the connection, so a feedback that is lost loses none of them; the ages of consecutive
 //! feedbacks overlap for the same reason. Datagrams are used, and not the control stream, because what is said here is
 //! worth nothing when it comes late.
 
 use std::time::Duration;
 
 use super::media::MEDIA_VERSION;
-use super::states::is_states;
 use super::{FEEDBACK_BYTES_MAX, PacketError};
 use crate::units::{SequenceNumber, Timestamp};
 
@@ -41,9 +40,9 @@ const AGE_NONE: u16 = u16::MAX;
 /// A feedback without its ages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedbackHeader {
-    /// Number of the feedback in its stream, in wrapping order.
+    /// Number of the feedback in its connection, in wrapping order.
     pub number: u16,
-    /// Media datagrams that came since the stream began, each number once.
+    /// Media datagrams of the connection that came, each number once.
     pub received: u32,
     /// Sequence numbers up to the highest that came which have not come.
     pub missing: u32,
@@ -55,10 +54,9 @@ pub struct FeedbackHeader {
     pub unsure: Duration,
 }
 
-/// Returns true if a datagram says to be a feedback or a report of states, and so is for the sending end; every other
-/// kind is for the receiving end.
-pub fn is_for_sender(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|first| first & 0xf == KIND_FEEDBACK) || is_states(datagram)
+/// Returns true if a datagram says to be a feedback report, which is of no stream.
+pub fn is_feedback(datagram: &[u8]) -> bool {
+    datagram.first().is_some_and(|first| first & 0xf == KIND_FEEDBACK)
 }
 
 impl FeedbackHeader {

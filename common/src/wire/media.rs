@@ -2,26 +2,32 @@
 //!
 //! ```text
 //!  0 u4   version, in the high half     kind 0, a run of blocks:      kind 1, part of one large block:
-//!    u1   among the last of its frame
-//!    u3   kind
-//!  1 u8   step                          25 u24 first block            25 u24 block
-//!  2 u8   protection group, 0 = none    28 u16 number of blocks       28 u16 length of the block
-//!  3 u8   index in the group            30 the run                    30 u16 offset of this part
-//!  4 u32  sequence number                                             32 the part
-//!  8 u32  frame
-//! 12 u24  fine blocks                   kind 2, a parity shard of its group:
-//! 15 u48  capture time, us,             25 u8  data shards k of the group
-//!         sender's clock                26 u8  parity shards m of the group
-//! 21 u24  from capture to the           27 the shard
+//!    u1   among the last of its frame   26 u24 first block            26 u24 block
+//!    u3   kind                          29 u16 number of blocks       29 u16 length of the block
+//!  1 u8   stream                        31 the run                    31 u16 offset of this part
+//!  2 u32  sequence number, of all                                     33 the part
+//!         streams of the connection     kind 2, a parity shard of its group:
+//!  6 u48  capture time, us,             26 u8  data shards k of the group
+//!         sender's clock                27 u8  parity shards m of the group
+//! 12 u24  from capture to the           28 the shard
 //!         socket, us, saturating
-//! 24 u8   reference: so many frames before this one; 0 = none
+//! 15 u8   step
+//! 16 u8   protection group, 0 = none
+//! 17 u8   index in the group
+//! 18 u32  frame
+//! 22 u24  fine blocks
+//! 25 u8   reference: so many frames before this one; 0 = none
 //! ```
+//!
+//! The first 15 bytes, the envelope, are those of every stream's datagrams; the path reads no more.
 //!
 //! Kind 3 is kind 0 with a list instead of a map.
 //!
 //! With a reference, the slices of vectors are the first blocks. Fine blocks are counted without them.
 //!
-//! A group's data shards have the indices `0..k`, its parity shards `k..k + m`; see [`crate::protection`].
+//! A group's data shards have the indices `0..k`, its parity shards `k..k + m`; see [`crate::stream::video::protection`].
+
+use std::time::Duration;
 
 use picture::coded::{FrameHeader, StepIndex};
 use picture::run::Form;
@@ -30,9 +36,11 @@ use super::PacketError;
 use crate::units::{FrameId, SequenceNumber, Timestamp};
 
 /// Version of the layout, in the high half of the first byte.
-pub const MEDIA_VERSION: u8 = 2;
+pub const MEDIA_VERSION: u8 = 3;
+/// Length of the envelope.
+pub const ENVELOPE_BYTES: usize = 15;
 /// Length of the beginning that the headers of all kinds share.
-pub const COMMON_HEADER_BYTES: usize = 25;
+pub const COMMON_HEADER_BYTES: usize = ENVELOPE_BYTES + 11;
 /// Header of a run of blocks.
 pub const BLOCKS_HEADER_BYTES: usize = COMMON_HEADER_BYTES + 5;
 /// Header of a part of a block.
@@ -52,21 +60,62 @@ const KIND_MASK: u8 = 7;
 const LAST: u8 = 8;
 const U24_MAX: u32 = 0xff_ffff;
 
-/// Header of a media datagram.
+/// The part of a media datagram's header that is the same for every stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MediaHeader {
+pub struct Envelope {
+    /// Number of its stream among those of its sender.
+    pub stream: u8,
     /// Number of the datagram in its connection.
     pub sequence: SequenceNumber,
+    /// Time of capture, sender's clock; 48 bits.
+    pub capture: Timestamp,
+    /// Time from capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
+    pub sent_offset_us: u32,
+}
+
+impl Envelope {
+    /// Returns the time at which the datagram left, sender's clock.
+    pub fn sent(&self) -> Timestamp {
+        self.capture + Duration::from_micros(self.sent_offset_us.into())
+    }
+
+    /// Appends it to `out`, with the low half of the first byte.
+    fn write(&self, low: u8, out: &mut Vec<u8>) {
+        out.extend([MEDIA_VERSION << 4 | low, self.stream]);
+        out.extend(self.sequence.0.to_le_bytes());
+        out.extend(&self.capture.as_us().min((1 << 48) - 1).to_le_bytes()[..6]);
+        out.extend(u24(self.sent_offset_us));
+    }
+
+    /// Reads the envelope of a datagram, or says why it has none.
+    pub fn parse(datagram: &[u8]) -> Result<Self, PacketError> {
+        let head = datagram.first_chunk::<ENVELOPE_BYTES>().ok_or(PacketError::ShorterThanHeader)?;
+        if head[0] >> 4 != MEDIA_VERSION {
+            return Err(PacketError::OtherVersion);
+        }
+        let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        Ok(Self {
+            stream: head[1],
+            sequence: SequenceNumber(u32_at(2)),
+            capture: Timestamp::from_us(
+                u64::from(u32_at(6)) | u64::from(u16::from_le_bytes([head[10], head[11]])) << 32,
+            ),
+            sent_offset_us: u32::from_le_bytes([head[12], head[13], head[14], 0]),
+        })
+    }
+}
+
+/// Header of a media datagram of a video stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaHeader {
+    /// Stream, number, and when it left.
+    pub envelope: Envelope,
     /// The frame it belongs to.
     pub frame: FrameId,
     /// The frame's steps.
     pub steps: FrameHeader,
     /// Distance to the reference frame, frames; 0: none.
     pub reference: u8,
-    /// Time of capture, sender's clock; 48 bits.
-    pub capture: Timestamp,
-    /// Time from capture to handing the datagram to the socket, microseconds; 24 bits, saturating.
-    pub sent_offset_us: u32,
     /// True if it is among the last of its frame to leave, of which one may get lost.
     pub is_last: bool,
     /// Its place in a protection group.
@@ -189,12 +238,10 @@ impl MediaHeader {
     pub fn write(&self, out: &mut Vec<u8>) {
         let (group, index) = self.place.map_or((0, 0), |place| (place.group, place.index));
         let last = if self.is_last { LAST } else { 0 };
-        out.extend([MEDIA_VERSION << 4 | last | self.content.kind(), self.steps.step.index(), group, index]);
-        out.extend(self.sequence.0.to_le_bytes());
+        self.envelope.write(last | self.content.kind(), out);
+        out.extend([self.steps.step.index(), group, index]);
         out.extend(self.frame.0.to_le_bytes());
         out.extend(u24(self.steps.fine_blocks));
-        out.extend(&self.capture.as_us().min((1 << 48) - 1).to_le_bytes()[..6]);
-        out.extend(u24(self.sent_offset_us));
         out.push(self.reference);
         self.content.write(out);
     }
@@ -202,28 +249,23 @@ impl MediaHeader {
     /// Splits a datagram into header and payload, or says why it is none.
     pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         let (head, rest) = datagram.split_first_chunk::<COMMON_HEADER_BYTES>().ok_or(PacketError::ShorterThanHeader)?;
-        if head[0] >> 4 != MEDIA_VERSION {
-            return Err(PacketError::OtherVersion);
-        }
-        let place = match (head[2], head[3]) {
+        let envelope = Envelope::parse(datagram)?;
+        let place = match (head[16], head[17]) {
             (0, 0) => None,
             (group @ 1..=GROUPS_MAX, index) => Some(ShardPlace { group, index }),
             _ => return Err(PacketError::UnknownGroup),
         };
-        let u16_at = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
         let u24_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], 0]);
         let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (content, payload) = Content::parse(head[0] & KIND_MASK, rest)?;
         let header = Self {
-            sequence: SequenceNumber(u32_at(4)),
-            frame: FrameId(u32_at(8)),
+            envelope,
+            frame: FrameId(u32_at(18)),
             steps: FrameHeader {
-                step: StepIndex::new(head[1]).ok_or(PacketError::UnknownStep)?,
-                fine_blocks: u24_at(12),
+                step: StepIndex::new(head[15]).ok_or(PacketError::UnknownStep)?,
+                fine_blocks: u24_at(22),
             },
-            reference: head[24],
-            capture: Timestamp::from_us(u64::from(u32_at(15)) | u64::from(u16_at(19)) << 32),
-            sent_offset_us: u24_at(21),
+            reference: head[25],
             is_last: head[0] & LAST != 0,
             place,
             content,

@@ -13,7 +13,7 @@ pub mod states;
 use picture::run::RunError;
 
 /// Version of everything in this module; both ends must have the same.
-pub const PROTOCOL_VERSION: u16 = 9;
+pub const PROTOCOL_VERSION: u16 = 10;
 
 /// Longest control message, without its length prefix.
 pub const MESSAGE_BYTES_MAX: usize = 4096;

@@ -2,9 +2,10 @@
 //! them.
 //!
 //! ```text
-//!  0 u8   version << 4 | 14          6 u8   the state of the hash, so many frames before the newest; 255: there is none
-//!  1 u8   frames, at least 1         7 u32  hash of that state, or 0
-//!  2 u32  newest frame              11 ..   a fate for each frame, from the newest back
+//!  0 u8   version << 4 | 14          7 u8   the state of the hash, so many frames before the newest; 255: there is none
+//!  1 u8   stream                     8 u32  hash of that state, or 0
+//!  2 u8   frames, at least 1        12 ..   a fate for each frame, from the newest back
+//!  3 u32  newest frame
 //!
 //! fate: u8 0 to 64   used, with so many gaps; for each: blocks from the end of the last gap, and length, in groups of
 //! seven
@@ -25,7 +26,7 @@ use crate::units::FrameId;
 /// Low half of the first byte.
 pub(super) const KIND_STATES: u8 = 14;
 /// Bytes before the fates.
-pub const STATES_HEADER_BYTES: usize = 11;
+pub const STATES_HEADER_BYTES: usize = 12;
 
 const LACKS_REFERENCE: u8 = 254;
 const NOT_USED: u8 = 255;
@@ -53,16 +54,17 @@ pub struct StatesReport {
     pub fates: Vec<Fate>,
 }
 
-/// Returns true if a datagram says to be a report of states.
-pub fn is_states(datagram: &[u8]) -> bool {
-    datagram.first().is_some_and(|first| first & 0xf == KIND_STATES)
+/// Returns the stream that a report of states is about; none: the datagram does not say to be one.
+pub fn stream_of(datagram: &[u8]) -> Option<u8> {
+    datagram.first().filter(|&first| first & 0xf == KIND_STATES)?;
+    Some(datagram.get(1).copied().unwrap_or_default())
 }
 
 impl StatesReport {
-    /// Encodes the datagram. The oldest frames are left out if it would be too long.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    /// Encodes the datagram about stream `stream`. The oldest frames are left out if it would be too long.
+    pub fn to_bytes(&self, stream: u8) -> Vec<u8> {
         let (back, hash) = self.hash.unwrap_or((NO_HASH, 0));
-        let mut out = vec![MEDIA_VERSION << 4 | KIND_STATES, 0];
+        let mut out = vec![MEDIA_VERSION << 4 | KIND_STATES, stream, 0];
         out.extend(self.newest.0.to_le_bytes());
         out.push(back);
         out.extend(hash.to_le_bytes());
@@ -85,7 +87,7 @@ impl StatesReport {
                 out.truncate(before);
                 break;
             }
-            out[1] += 1;
+            out[2] += 1;
         }
         out
     }
@@ -98,19 +100,19 @@ impl StatesReport {
             return Err(PacketError::OtherVersion);
         }
         let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let hash = match (head[6], u32_at(7)) {
+        let hash = match (head[7], u32_at(8)) {
             (NO_HASH, 0) => None,
             (NO_HASH, _) => return Err(PacketError::StatesHash),
             (back, hash) => Some((back, hash)),
         };
-        if !(1..=STATES_MAX).contains(&head[1]) || datagram.len() > FEEDBACK_BYTES_MAX {
+        if !(1..=STATES_MAX).contains(&head[2]) || datagram.len() > FEEDBACK_BYTES_MAX {
             return Err(PacketError::StatesLength);
         }
-        let fates = (0..head[1]).map(|_| parse_fate(&mut rest)).collect::<Result<_, _>>()?;
+        let fates = (0..head[2]).map(|_| parse_fate(&mut rest)).collect::<Result<_, _>>()?;
         if !rest.is_empty() {
             return Err(PacketError::StatesLength);
         }
-        Ok(Self { newest: FrameId(u32_at(2)), hash, fates })
+        Ok(Self { newest: FrameId(u32_at(3)), hash, fates })
     }
 }
 
@@ -180,13 +182,15 @@ mod tests {
     proptest! {
         #[test]
         fn a_report_comes_back_without_what_does_not_fit(
+            stream: u8,
             newest: u32,
             hash in prop::option::of((0..255_u8, any::<u32>())),
             fates in prop::collection::vec(fates(), 1..=STATES_MAX as usize),
         ) {
             let report = StatesReport { newest: FrameId(newest), hash, fates };
-            let bytes = report.to_bytes();
-            prop_assert!(bytes.len() <= FEEDBACK_BYTES_MAX && is_states(&bytes));
+            let bytes = report.to_bytes(stream);
+            prop_assert_eq!(stream_of(&bytes), Some(stream));
+            prop_assert!(bytes.len() <= FEEDBACK_BYTES_MAX);
             let mut parsed = StatesReport::parse(&bytes).unwrap();
             prop_assert_eq!(&parsed.fates, &report.fates[..parsed.fates.len()]);
             prop_assert!(parsed.fates.len() == report.fates.len() || bytes.len() > FEEDBACK_BYTES_MAX - 520);
@@ -200,10 +204,10 @@ mod tests {
         ) {
             if is_one && bytes.len() > 10 {
                 bytes[0] = MEDIA_VERSION << 4 | KIND_STATES;
-                bytes[1] &= 7;
+                bytes[2] &= 7;
             }
             if let Ok(report) = StatesReport::parse(&bytes) {
-                prop_assert_eq!(report.to_bytes(), bytes);
+                prop_assert_eq!(report.to_bytes(bytes[1]), bytes);
             }
         }
     }
@@ -213,16 +217,16 @@ mod tests {
         let gaps = Gaps::new(vec![0..1, 300..302]).unwrap();
         let fates = vec![Fate::Used(Gaps::default()), Fate::Used(gaps), Fate::NotUsed, Fate::LacksReference];
         let report = StatesReport { newest: FrameId(0x0504_0302), hash: Some((3, 0x0a09_0807)), fates };
-        let bytes = [0x2e, 4, 2, 3, 4, 5, 3, 7, 8, 9, 10, 0, 2, 0, 1, 0xab, 2, 2, 255, 254];
-        assert_eq!(report.to_bytes(), bytes);
+        let bytes = [0x3e, 1, 4, 2, 3, 4, 5, 3, 7, 8, 9, 10, 0, 2, 0, 1, 0xab, 2, 2, 255, 254];
+        assert_eq!(report.to_bytes(1), bytes);
         assert_eq!(StatesReport::parse(&bytes), Ok(report));
         for (at, wrong, reason) in [
-            (0, 0x1e, PacketError::OtherVersion),
-            (1, 5, PacketError::StatesLength),
-            (1, 3, PacketError::StatesLength),
-            (6, 255, PacketError::StatesHash),
-            (11, 65, PacketError::StatesGaps),
-            (14, 0, PacketError::StatesGaps),
+            (0, 0x2e, PacketError::OtherVersion),
+            (2, 5, PacketError::StatesLength),
+            (2, 3, PacketError::StatesLength),
+            (7, 255, PacketError::StatesHash),
+            (12, 65, PacketError::StatesGaps),
+            (15, 0, PacketError::StatesGaps),
         ] {
             let mut bytes = bytes;
             bytes[at] = wrong;

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use common::netsim::{Network, Pauses, Scenario};
-use common::protection::Protection;
-use common::session::{FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderSession};
+use common::session::{ReceiverSession, SenderSession};
+use common::stream::video::protection::Protection;
+use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions};
 use common::units::{Bitrate, Timestamp};
 use common::wire::control::ControlMessage;
 use common::wire::media::MediaHeader;
@@ -258,7 +259,7 @@ impl Call {
                 continue;
             }
             let (header, _) = MediaHeader::parse(&datagram).unwrap();
-            let sent = header.capture + Duration::from_micros(header.sent_offset_us.into());
+            let sent = header.envelope.sent();
             let wait = now.since(sent).saturating_sub(self.delay);
             self.wait = self.wait.max(wait);
             self.waits.push((now.since(self.start), wait));
@@ -294,7 +295,7 @@ impl Call {
         self.receiver.handle_timeout(now);
         while let Some(event) = self.receiver.poll_event() {
             if let ReceiverEvent::Start(_) = event {
-                self.receiver.ready();
+                self.receiver.ready(now);
             }
         }
         while let Some(datagram) = self.receiver.poll_datagram(now) {

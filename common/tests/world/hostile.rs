@@ -3,7 +3,7 @@
 use common::netsim::Random;
 
 /// Header bytes worth lying about: kind, step, group, index, frame, fine blocks, capture, counts and lengths.
-const FIELDS: [usize; 18] = [0, 1, 2, 2, 3, 3, 8, 9, 12, 15, 24, 24, 25, 25, 26, 27, 28, 29];
+const FIELDS: [usize; 18] = [0, 15, 16, 16, 17, 17, 18, 19, 22, 6, 25, 25, 26, 26, 27, 28, 29, 30];
 
 /// Makes a lie of one datagram in three, and sometimes another datagram of it.
 pub(crate) fn lie(random: &mut Random, datagram: &mut Vec<u8>) -> Option<Vec<u8>> {
@@ -24,7 +24,7 @@ pub(crate) fn lie(random: &mut Random, datagram: &mut Vec<u8>) -> Option<Vec<u8>
         };
     }
     match random.below(6) {
-        0 => datagram.truncate(24 + random.below(datagram.len() as u64) as usize),
+        0 => datagram.truncate(25 + random.below(datagram.len() as u64) as usize),
         1 => datagram.resize(datagram.len() + 2 * random.below(3_000) as usize, 7),
         _ => {}
     }

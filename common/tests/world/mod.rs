@@ -7,11 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use common::netsim::{Network, Random, Scenario};
-use common::protection::Protection;
-use common::reassemble::WINDOW_FRAMES;
-use common::session::{
-    ArrivedFrame, FrameTimes, ReceiverEvent, ReceiverOptions, ReceiverSession, SenderEvent, SenderSession,
-};
+use common::session::{ReceiverSession, SenderSession};
+use common::stream::video::protection::Protection;
+use common::stream::video::reassemble::WINDOW_FRAMES;
+use common::stream::video::{ArrivedFrame, FrameTimes, ReceiverEvent, ReceiverOptions, SenderEvent};
 use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::FEEDBACK_BYTES_MAX;
 use common::wire::control::ControlMessage;
@@ -332,7 +331,7 @@ impl World {
                 ReceiverEvent::Start(started) => {
                     assert_eq!(started, params());
                     self.starts += 1;
-                    self.receiver.ready();
+                    self.receiver.ready(self.now);
                 }
                 ReceiverEvent::Frame(frame) => self.on_frame(frame)?,
                 ReceiverEvent::Finished => self.receiver_finished = true,

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use common::netsim::Random;
-use common::packetise::{Packet, packetise};
-use common::prediction::{HASH_EVERY, Held, References, states_of};
-use common::protection::{Protection, Protector};
-use common::session::LossEstimate;
+use common::path::LossEstimate;
+use common::stream::video::packetise::{Packet, packetise};
+use common::stream::video::prediction::{HASH_EVERY, Held, References, states_of};
+use common::stream::video::protection::{Protection, Protector};
 use common::units::Timestamp;
 use common::wire::media::Content;
 use common::wire::states::StatesReport;

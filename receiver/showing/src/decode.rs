@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use common::reassemble::AssembledFrame;
-use common::session::ArrivedFrame;
+use common::stream::video::ArrivedFrame;
+use common::stream::video::reassemble::AssembledFrame;
 use common::units::Timestamp;
 use kernels::apart::Patience;
 use kernels::{BackendInfo, Options, Picture};

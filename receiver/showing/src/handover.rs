@@ -5,7 +5,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use common::config::PublicKey;
-use common::session::{ArrivedFrame, ReceiverCounters};
+use common::path::PathCounters;
+use common::stream::video::{ArrivedFrame, ReceiverCounters};
 use common::units::{FrameId, Timestamp};
 use common::wire::control::SourceState;
 use common::wire::states::StatesReport;
@@ -133,8 +134,10 @@ pub enum End {
 /// The network thread's knowledge, copied out for the main thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSnapshot {
-    /// The session's counters.
+    /// The stream's counters.
     pub counters: ReceiverCounters,
+    /// The path's counters.
+    pub path_counters: PathCounters,
     /// Sender's clock minus ours, microseconds.
     pub clock_offset_us: Option<i64>,
     /// Bound of that offset's error, microseconds.

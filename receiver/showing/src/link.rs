@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::{Peer, PublicKey};
-use common::session::{ProtocolViolation, ReceiverEvent, ReceiverOptions, ReceiverSession};
+use common::path::{Arrived, Path, ProtocolViolation};
+use common::stream::video::{ReceiverEvent, ReceiverOptions, VideoReceiver};
 use common::units::{FrameId, Timestamp};
-use common::wire::control::{ByeReason, ControlMessage, SourceState, StreamEnd};
+use common::wire::control::{ByeReason, ControlMessage, SourceState};
 use net::failure::Failure;
 use net::limited;
-use net::link::{Action, IDLE_SILENCE, Link, LinkState, Obstacle, PathInUse, streaming_silence};
+use net::link::{Action, IDLE_SILENCE, LinkState, Obstacle, PathInUse, Stream, streaming_silence};
 use net::lock::lock;
 use net::quoted::Quoted;
 use shell::record::{Recorded, Tap};
@@ -23,9 +24,9 @@ use crate::handover::{Command, End, Job, LinkView, Opened};
 /// Names of callers that wait to be told at most.
 const CALLED_MAX: usize = 4;
 
-/// A receiving session between the network and the decode thread.
+/// The receiving end of a stream between the network and the decode thread.
 pub struct ReceiverLink {
-    session: ReceiverSession,
+    stream: VideoReceiver,
     jobs: Slot<Job>,
     commands: Receiver<Command>,
     view: Arc<Mutex<LinkView>>,
@@ -53,7 +54,7 @@ pub struct ReceiverLink {
 
 impl ReceiverLink {
     /// Creates a link that gives jobs to `jobs`, takes `commands` and keeps `view` up to date. `dials`: whether this
-    /// side makes the connection; `one_stream`: see [`Link::is_for_one_stream`]. `pulse` shows that the network thread
+    /// side makes the connection; `one_stream`: see [`Stream::is_for_one_stream`]. `pulse` shows that the network thread
     /// turns. What comes is copied to `recording`, but for frames with prediction: of these counts what the decoder used.
     #[allow(clippy::too_many_arguments, reason = "each is another end of it")]
     pub fn new(
@@ -66,9 +67,9 @@ impl ReceiverLink {
         pulse: Pulse,
         recording: Option<Tap>,
     ) -> Self {
-        let session = ReceiverSession::new(options);
+        let stream = VideoReceiver::new(options);
         Self {
-            session,
+            stream,
             jobs,
             commands,
             view,
@@ -96,7 +97,7 @@ impl ReceiverLink {
         self.latency_limit = Some(latency_limit);
     }
 
-    fn on_event(&mut self, event: ReceiverEvent, now: Timestamp) {
+    fn on_event(&mut self, event: ReceiverEvent, path: &Path, now: Timestamp) {
         if !matches!(event, ReceiverEvent::Start(_) | ReceiverEvent::Frame(_)) {
             self.goodbye = self.serial;
             self.left = Some(now);
@@ -112,7 +113,7 @@ impl ReceiverLink {
                 self.jobs.replace(Job::Open { params, serial: self.serial });
             }
             ReceiverEvent::Frame(arrived) => {
-                let clock_offset_us = self.session.clock().offset_us();
+                let clock_offset_us = path.clock().offset_us();
                 self.jobs.replace(Job::Frame { arrived, clock_offset_us });
             }
             ReceiverEvent::Finished if self.one_stream => self.action = Some(Action::End),
@@ -140,24 +141,25 @@ impl ReceiverLink {
         }
     }
 
-    fn take_events(&mut self, now: Timestamp) {
-        while let Some(event) = self.session.poll_event() {
-            self.on_event(event, now);
+    fn take_events(&mut self, path: &Path, now: Timestamp) {
+        while let Some(event) = self.stream.poll_event() {
+            self.on_event(event, path, now);
         }
-        while let Some(reason) = self.session.poll_reason() {
+        while let Some(reason) = self.stream.poll_reason() {
             tracing::debug!("{reason}");
         }
     }
 
-    fn publish(&self, now: Timestamp) {
+    fn publish(&self, path: &Path, now: Timestamp) {
         let mut view = lock(&self.view);
-        view.snapshot.counters = self.session.stats();
+        view.snapshot.counters = self.stream.stats();
+        view.snapshot.path_counters = path.counters();
         // The last one known stays for the final report.
-        view.snapshot.clock_offset_us = self.session.clock().offset_us().or(view.snapshot.clock_offset_us);
-        view.snapshot.clock_error_us = self.session.clock().error_us(now).or(view.snapshot.clock_error_us);
-        view.snapshot.streaming = self.session.is_streaming();
-        if view.snapshot.source != self.session.source() {
-            (view.snapshot.source, view.snapshot.source_told) = (self.session.source(), now);
+        view.snapshot.clock_offset_us = path.clock().offset_us().or(view.snapshot.clock_offset_us);
+        view.snapshot.clock_error_us = path.clock().error_us(now).or(view.snapshot.clock_error_us);
+        view.snapshot.streaming = self.stream.is_streaming();
+        if view.snapshot.source != self.stream.source() {
+            (view.snapshot.source, view.snapshot.source_told) = (self.stream.source(), now);
             match view.snapshot.source {
                 // Without a stream nobody says anything of its camera.
                 SourceState::Gives if !view.snapshot.streaming => {}
@@ -182,36 +184,44 @@ impl ReceiverLink {
     }
 }
 
-impl Link for ReceiverLink {
-    fn on_connected(&mut self, peer: &Peer, _max_datagram: usize, now: Timestamp) {
+impl Stream for ReceiverLink {
+    fn on_connected(&mut self, peer: &Peer, path: &mut Path, now: Timestamp) {
         (self.peer, self.heard) = (Some(peer.key), now);
-        self.session.on_connected(now);
+        self.stream.on_connected(path, now);
     }
 
-    fn on_disconnected(&mut self, now: Timestamp) {
+    fn on_heard(&mut self, now: Timestamp) {
+        self.heard = now;
+    }
+
+    fn on_disconnected(&mut self, path: &mut Path, now: Timestamp) {
         self.peer = None;
-        self.session.on_disconnected(now);
+        self.stream.on_disconnected(path, now);
     }
 
-    fn on_control(&mut self, _: StreamEnd, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+    fn on_control(
+        &mut self,
+        message: ControlMessage,
+        path: &mut Path,
+        now: Timestamp,
+    ) -> Result<(), ProtocolViolation> {
         if let ControlMessage::Bye { reason: ByeReason::Finished { last_frame } } = message {
             lock(&self.view).last_frame = last_frame;
         }
         if let ControlMessage::Welcome { start_frame, .. } = message {
             self.start = start_frame;
         }
-        self.heard = now;
-        self.session.on_control(message, now)
+        self.stream.on_control(message, path, now)
     }
 
-    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
-        self.heard = now;
-        if let (Some(tap), Some(stream), true) = (&self.recording, &self.recorded, self.session.is_streaming()) {
+    fn on_datagram(&mut self, bytes: &[u8], arrived: Option<Arrived>, path: &mut Path, now: Timestamp) {
+        let Some(arrived) = arrived else { return };
+        if let (Some(tap), Some(stream), true) = (&self.recording, &self.recorded, self.stream.is_streaming()) {
             tap.datagram(stream, bytes, now);
         }
-        self.session.on_datagram(bytes, now);
+        self.stream.on_datagram(bytes, arrived, path, now);
         // At once: many datagrams may come together, and each may bring a frame.
-        self.take_events(now);
+        self.take_events(path, now);
     }
 
     fn on_obstacle(&mut self, obstacle: Option<Obstacle>) {
@@ -225,20 +235,22 @@ impl Link for ReceiverLink {
         }
     }
 
-    fn on_wake(&mut self, now: Timestamp) {
+    fn on_wake(&mut self, path: &mut Path, now: Timestamp) {
         while let Ok(command) = self.commands.try_recv() {
             match command {
-                Command::Opened(Opened { serial, refused: None }) if serial == self.serial => self.session.ready(),
+                Command::Opened(Opened { serial, refused: None }) if serial == self.serial => {
+                    self.stream.ready(path, now)
+                }
                 Command::Opened(Opened { serial, refused: Some(reason) }) if serial == self.serial => {
-                    self.session.refuse(format!("the stream is too much for the receiver: {reason}"));
+                    self.stream.refuse(format!("the stream is too much for the receiver: {reason}"));
                     self.part(format!("the sender's stream is refused: {reason}"));
                 }
                 // The stream that this decoder was for has gone.
                 Command::Opened(_) => {}
-                Command::States { serial, report } if serial == self.serial => self.session.report_states(&report),
+                Command::States { serial, report } if serial == self.serial => self.stream.report_states(&report),
                 Command::States { .. } => {}
                 Command::End(End::Finish) => {
-                    self.session.finish();
+                    self.stream.finish();
                     self.action = Some(Action::End);
                 }
                 Command::End(End::Stop) => self.on_stop(now),
@@ -246,33 +258,33 @@ impl Link for ReceiverLink {
         }
     }
 
-    fn on_tick(&mut self, state: Option<LinkState>, _now: Timestamp) {
+    fn on_tick(&mut self, state: Option<LinkState>, _: &mut Path, _: Timestamp) {
         self.path.look(state);
         if let Some(latency_limit) = &self.latency_limit {
-            self.session.set_latency_max(latency_limit.get());
+            self.stream.set_latency_max(latency_limit.get());
         }
         self.pulse.beat();
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.session.handle_timeout(now);
+    fn handle_timeout(&mut self, path: &mut Path, now: Timestamp) {
+        self.stream.handle_timeout(path, now);
     }
 
     fn on_stop(&mut self, _now: Timestamp) {
-        self.session.stop();
+        self.stream.stop();
         self.action = Some(Action::End);
     }
 
-    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
-        self.session.poll_control().map(|message| (StreamEnd::Receiver, message))
+    fn poll_control(&mut self) -> Option<ControlMessage> {
+        self.stream.poll_control()
     }
 
-    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        self.session.poll_datagram(now)
+    fn poll_datagram(&mut self, _: &mut Path, _: Timestamp) -> Option<Vec<u8>> {
+        self.stream.poll_datagram()
     }
 
     fn silence_max(&self) -> Duration {
-        if self.session.is_streaming() { streaming_silence(self.interval) } else { IDLE_SILENCE }
+        if self.stream.is_streaming() { streaming_silence(self.interval) } else { IDLE_SILENCE }
     }
 
     fn is_for_one_stream(&self) -> bool {
@@ -280,12 +292,12 @@ impl Link for ReceiverLink {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.session.poll_timeout()
+        self.stream.poll_timeout()
     }
 
-    fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
-        self.take_events(now);
-        self.publish(now);
+    fn poll_action(&mut self, path: &mut Path, now: Timestamp) -> Option<Action> {
+        self.take_events(path, now);
+        self.publish(path, now);
         let action = self.action.take();
         if action == Some(Action::End) {
             self.pulse.end();
@@ -298,7 +310,8 @@ impl Link for ReceiverLink {
 mod tests {
     use std::sync::mpsc::channel;
 
-    use common::wire::PROTOCOL_VERSION;
+    use common::path::Directions;
+    use common::units::Bitrate;
     use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
     use picture::params::StreamParams;
 
@@ -306,6 +319,10 @@ mod tests {
 
     /// A public key.
     const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+
+    fn path() -> Path {
+        Path::new(Directions::Receives, Bitrate::from_bps(0))
+    }
 
     #[test]
     fn what_keeps_the_other_side_away_and_who_called_meanwhile_reach_the_main_thread() {
@@ -316,7 +333,7 @@ mod tests {
         let peer = Peer { name: "tina".to_owned(), key: KEY.parse().unwrap() };
         (0..100).for_each(|_| link.on_called(&peer));
         link.on_obstacle(Some(Obstacle::NoNetwork));
-        link.poll_action(Timestamp::default());
+        link.poll_action(&mut path(), Timestamp::default());
         let seen = lock(&view);
         assert_eq!((seen.snapshot.obstacle, seen.called.len()), (Some(Obstacle::NoNetwork), CALLED_MAX));
         assert_eq!(seen.called[0], "tina");
@@ -329,22 +346,20 @@ mod tests {
         let mut link = ReceiverLink::new(ReceiverOptions::default(), true, true, slot, queue, view, pulse, None);
         let now = Timestamp::default();
         let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
-        link.on_connected(&peer, 1_200, now);
+        let mut path = path();
+        link.on_connected(&peer, &mut path, now);
         let params = StreamParams {
             frame_rate: FrameRate::new(50, 1).unwrap(),
             colour: ColourSpace::JPEG,
             ..StreamParams::new(FrameSize::new(64, 48).unwrap(), Chroma::C420)
         };
-        let hello = ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender };
-        for message in [hello, ControlMessage::Welcome { params, start_frame: FrameId(0) }] {
-            assert_eq!(link.silence_max(), IDLE_SILENCE);
-            link.on_control(StreamEnd::Sender, message, now).unwrap();
-            assert!(link.poll_action(now).is_none());
-        }
+        assert_eq!(link.silence_max(), IDLE_SILENCE);
+        link.on_control(ControlMessage::Welcome { params, start_frame: FrameId(0) }, &mut path, now).unwrap();
+        assert!(link.poll_action(&mut path, now).is_none());
         commands.send(Command::Opened(Opened { serial: 1, refused: None })).unwrap();
-        link.on_wake(now);
+        link.on_wake(&mut path, now);
         assert_eq!(link.silence_max(), Duration::from_millis(160), "three frames and 100 ms");
-        link.on_disconnected(now);
+        link.on_disconnected(&mut path, now);
         assert_eq!(link.silence_max(), IDLE_SILENCE);
     }
 }

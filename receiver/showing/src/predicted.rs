@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use common::prediction::{HASH_EVERY, Held};
+use common::stream::video::prediction::{HASH_EVERY, Held};
 use common::units::FrameId;
 use common::wire::states::StatesReport;
 use kernels::{BackendInfo, DecodeTimes, Decoded, Decoder, Options, Picture, State};

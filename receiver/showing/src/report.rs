@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use common::clock::SUSPECT_US;
+use common::path::clock::SUSPECT_US;
 use common::percentiles::TimeHistogram;
-use common::session::ReceiverCounters;
 use common::stats::{ReceiverReport, Stage, StageHistograms, Standing};
 use common::units::Timestamp;
 
@@ -31,15 +30,16 @@ enum Culprit {
 impl Culprit {
     /// Of the damage between two counts: a computer that stood still, or, where nothing was lost and nothing came late, the one
     /// that has not sent all of them.
-    fn between(then: &ReceiverCounters, now: &ReceiverCounters) -> Self {
+    fn between(then: &LinkSnapshot, now: &LinkSnapshot) -> Self {
         let stood = |now: Duration, then: Duration| now.saturating_sub(then) >= STALLED_MIN;
-        if stood(now.stalled, then.stalled) {
+        let (path, path_then) = (&now.path_counters, &then.path_counters);
+        if stood(path.receive_stalled, path_then.receive_stalled) {
             Self::Here
-        } else if stood(now.sender_stalled, then.sender_stalled) {
+        } else if stood(path.peer_stalled, path_then.peer_stalled) {
             Self::There
-        } else if now.datagrams_missing > then.datagrams_missing
-            || now.datagrams_late > then.datagrams_late
-            || now.fec_recovered > then.fec_recovered
+        } else if path.datagrams_missing > path_then.datagrams_missing
+            || now.counters.datagrams_late > then.counters.datagrams_late
+            || now.counters.fec_recovered > then.counters.fec_recovered
         {
             Self::Line
         } else {
@@ -129,7 +129,7 @@ struct Recent {
     shown: u64,
     way: Way,
     held: Held,
-    before: ReceiverCounters,
+    before: LinkSnapshot,
 }
 
 /// Parts of the way from capture to present, added up over pictures.
@@ -194,7 +194,7 @@ impl Presentation {
         self.resumes = false;
         let frames_lost = link.counters.frames_lost;
         self.last_shown = Some(LastShown { at: presented, stream: self.stream, frames_lost });
-        let now = (*passed, presented, link.counters.sender_stalled);
+        let now = (*passed, presented, link.path_counters.peer_stalled);
         if let Some(last) = self.last.replace(now) {
             let held = Held::between(&last, &now);
             (self.held, self.recent.held) = (self.held.longest(held), self.recent.held.longest(held));
@@ -270,7 +270,7 @@ impl Presentation {
             jitter_us: link.counters.jitter_us,
             lateness_us_p95: link.counters.lateness_us_p95,
             datagrams_late: link.counters.datagrams_late,
-            datagrams_malformed: link.counters.datagrams_malformed,
+            datagrams_malformed: link.counters.datagrams_malformed + link.path_counters.datagrams_malformed,
             reasons: link.counters.reasons,
             is_final,
         }
@@ -279,13 +279,13 @@ impl Presentation {
     /// Returns what the window can say about the time since the last call.
     pub fn status(&mut self, link: &LinkSnapshot, stream: Option<&Stream>, now: Timestamp) -> Status {
         let seconds = now.since(self.recent.began).as_secs_f64().max(1e-3);
-        let (then, counters) = (self.recent.before, link.counters);
+        let (then, counters) = (self.recent.before.counters, link.counters);
         let bits = 8.0 * (counters.bytes_received - then.bytes_received.min(counters.bytes_received)) as f64;
         let whole = counters.frames_complete.saturating_sub(then.frames_complete);
         let broken =
             (counters.frames_partial + counters.frames_lost).saturating_sub(then.frames_partial + then.frames_lost);
         let damaged = 100.0 * broken as f64 / (whole + broken).max(1) as f64;
-        let culprit = Culprit::between(&then, &counters);
+        let culprit = Culprit::between(&self.recent.before, link);
         let means = self.recent.way.means_ms();
         let behind = means.map(|parts| parts.iter().sum::<f64>());
         let line = match behind {
@@ -335,7 +335,7 @@ impl Presentation {
         }
         let ms = self.freeze_max.as_secs_f64() * 1e3;
         details.push(format!("longest time without a new picture {ms:.0} ms"));
-        self.recent = Recent { began: now, before: counters, ..Recent::default() };
+        self.recent = Recent { began: now, before: *link, ..Recent::default() };
         Status { line, details, path: link.path.name() }
     }
 
@@ -374,6 +374,9 @@ pub(crate) fn to_own(sender: Timestamp, offset_us: i64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use common::percentiles::Percentiles;
+
+    use common::path::PathCounters;
+    use common::stream::video::ReceiverCounters;
 
     use super::*;
     use crate::handover::Missing;
@@ -540,8 +543,8 @@ mod tests {
             let mut presentation = Presentation::default();
             let pictures = [([0, 5, 30, 35], 0, 0), (second, stalled, stalled_there)];
             for ([capture, sent, received, shown], stalled, stalled_there) in pictures {
-                let counters = ReceiverCounters { sender_stalled: ms(stalled_there), ..ReceiverCounters::default() };
-                let streaming = LinkSnapshot { counters, ..streaming };
+                let path_counters = PathCounters { peer_stalled: ms(stalled_there), ..PathCounters::default() };
+                let streaming = LinkSnapshot { path_counters, ..streaming };
                 let passed = Passed {
                     capture: at(1_000 * capture),
                     sent: at(1_000 * sent),
@@ -572,44 +575,47 @@ mod tests {
     #[test]
     fn damage_is_blamed_on_whoever_has_done_it() {
         let ms = Duration::from_millis;
-        let said = |change: fn(&mut ReceiverCounters)| {
+        let said = |change: fn(&mut ReceiverCounters, &mut PathCounters)| {
             let mut presentation = Presentation::default();
-            let mut counters =
-                ReceiverCounters { stalled: ms(500), sender_stalled: ms(700), ..ReceiverCounters::default() };
-            let mut line = |counters| {
-                let link = LinkSnapshot { counters, streaming: true, ..LinkSnapshot::default() };
-                presentation.status(&link, None, at(1_000_000)).line
-            };
-            let _ = line(counters);
-            (counters.frames_complete, counters.frames_partial) = (22, 3);
-            change(&mut counters);
-            let line = line(counters);
+            let path_counters =
+                PathCounters { receive_stalled: ms(500), peer_stalled: ms(700), ..PathCounters::default() };
+            let mut link = LinkSnapshot { path_counters, streaming: true, ..LinkSnapshot::default() };
+            let _ = presentation.status(&link, None, at(1_000_000));
+            (link.counters.frames_complete, link.counters.frames_partial) = (22, 3);
+            change(&mut link.counters, &mut link.path_counters);
+            let line = presentation.status(&link, None, at(1_000_000)).line;
             line.rsplit_once("yet, ").map(|(_, words)| words.to_owned()).unwrap_or(line)
         };
         let not_finished = "the computer there is too busy: 12 % of pictures not finished";
         // Nothing was lost, mended or late.
-        assert_eq!(said(|_| {}), not_finished);
-        assert_eq!(said(|it| (it.sender_stalled, it.datagrams_late) = (Duration::from_millis(900), 16)), not_finished);
+        assert_eq!(said(|_, _| {}), not_finished);
+        assert_eq!(
+            said(|it, path| (path.peer_stalled, it.datagrams_late) = (Duration::from_millis(900), 16)),
+            not_finished
+        );
         let here = "this computer is too busy: 12 % of pictures damaged";
-        assert_eq!(said(|it| (it.stalled, it.datagrams_missing) = (Duration::from_millis(650), 9)), here);
+        assert_eq!(
+            said(|_, path| (path.receive_stalled, path.datagrams_missing) = (Duration::from_millis(650), 9)),
+            here
+        );
         let poor = "line poor: 12 % of pictures damaged";
-        assert_eq!(said(|it| it.datagrams_missing = 9), poor);
-        assert_eq!(said(|it| it.datagrams_late = 2), poor);
+        assert_eq!(said(|_, path| path.datagrams_missing = 9), poor);
+        assert_eq!(said(|it, _| it.datagrams_late = 2), poor);
         // A moment is no reason.
-        assert_eq!(said(|it| (it.stalled, it.datagrams_missing) = (Duration::from_millis(505), 9)), poor);
+        assert_eq!(
+            said(|_, path| (path.receive_stalled, path.datagrams_missing) = (Duration::from_millis(505), 9)),
+            poor
+        );
     }
 
     #[test]
     fn the_status_covers_the_time_since_the_last_one() {
         let mut presentation = Presentation::default();
         let mut words = |complete, lost, ms: u64| {
-            let counters = ReceiverCounters {
-                frames_complete: complete,
-                frames_lost: lost,
-                datagrams_missing: lost,
-                ..ReceiverCounters::default()
-            };
-            let link = LinkSnapshot { counters, streaming: true, ..LinkSnapshot::default() };
+            let counters =
+                ReceiverCounters { frames_complete: complete, frames_lost: lost, ..ReceiverCounters::default() };
+            let path_counters = PathCounters { datagrams_missing: lost, ..PathCounters::default() };
+            let link = LinkSnapshot { counters, path_counters, streaming: true, ..LinkSnapshot::default() };
             let line = presentation.status(&link, None, at(1_000 * ms)).line;
             line.rsplit_once("yet, ").map(|(_, words)| words.to_owned())
         };

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
 use common::config::ReceiverConfig;
-use common::session::ReceiverOptions;
 use common::stats::ReceiverReport;
+use common::stream::video::ReceiverOptions;
 use kernels::Options;
 use net::clock;
 use net::failure::Failure;

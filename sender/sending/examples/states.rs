@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use common::packetise::packetise;
-use common::prediction::Held;
+use common::stream::video::packetise::packetise;
+use common::stream::video::prediction::Held;
 use common::units::{FrameId, Timestamp};
 use common::wire::media::Content;
 use kernels::{Backend, BackendChoice, Decoder, Effort, Picture, PictureRef, State, Target};

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use common::session::FrameTimes;
+use common::stream::video::FrameTimes;
 use common::units::{FrameId, Timestamp};
 use common::wire::control::SourceState;
 use kernels::apart::Patience;

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use common::prediction::PredictionCounters;
+use common::stream::video::prediction::PredictionCounters;
 use common::wire::control::SourceState;
 use net::lock::lock;
 

@@ -1,19 +1,20 @@
-//! The network thread's part: where a clock meets the sending session.
+//! The network thread's part: where a clock meets the sending end of the stream.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use common::config::Peer;
-use common::session::{ProtocolViolation, SenderEvent, SenderSession};
+use common::path::{Arrived, Path, PathCounters, ProtocolViolation};
 use common::stats::{CallState, HEARD_MAX, SenderReport, Stage, StageHistograms, Standing};
+use common::stream::video::{SenderEvent, VideoSender};
 use common::units::{Bitrate, Timestamp};
-use common::wire::control::{ControlMessage, StreamEnd};
+use common::wire::control::ControlMessage;
 use kernels::BackendInfo;
 use net::clock;
 use net::failure::Failure;
 use net::limited;
-use net::link::{Action, IDLE_SILENCE, Link, LinkState, LiveRate, PathInUse, streaming_silence};
+use net::link::{Action, IDLE_SILENCE, LinkState, LiveRate, PathInUse, Stream, streaming_silence};
 use net::quoted::Quoted;
 use shell::sd::Watchdog;
 use shell::settings::OwnSide;
@@ -34,7 +35,7 @@ pub type Given = Box<dyn FnMut(Timestamp) + Send>;
 
 /// Parts of the sender's link.
 pub(crate) struct Parts {
-    pub(crate) session: SenderSession,
+    pub(crate) stream: VideoSender,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pictures: Slot<SourceFrame>,
     pub(crate) coded: Slot<Encoded>,
@@ -43,7 +44,7 @@ pub(crate) struct Parts {
     pub(crate) backend: Arc<BackendInfo>,
     pub(crate) stats: Statistics,
     pub(crate) dials: bool,
-    /// See [`Link::is_for_one_stream`].
+    /// See [`Stream::is_for_one_stream`].
     pub(crate) one_stream: bool,
     /// Those who may ask for another rate.
     pub(crate) own: OwnSide,
@@ -51,7 +52,7 @@ pub(crate) struct Parts {
     pub(crate) recording: Option<Recorder>,
 }
 
-/// A sending session between the encode thread and the network.
+/// The sending end of a stream between the encode thread and the network.
 pub struct SenderLink {
     parts: Parts,
     stages: StageHistograms,
@@ -63,8 +64,12 @@ pub struct SenderLink {
     black_holes: [u64; 2],
     ticks: u32,
     path: PathInUse,
+    /// As the path had counted last.
+    counters: PathCounters,
     /// As it was asked for last during the call.
     rate_max: Bitrate,
+    /// The path's target as it was last.
+    rate_target: Bitrate,
     /// Time at which something came last, while somebody is connected.
     heard: Option<Timestamp>,
     action: Option<Action>,
@@ -75,6 +80,7 @@ impl SenderLink {
     pub(crate) fn new(parts: Parts) -> Self {
         Self {
             rate_max: parts.own.rate(),
+            rate_target: parts.own.rate(),
             parts,
             stages: StageHistograms::default(),
             given: 0,
@@ -84,6 +90,7 @@ impl SenderLink {
             black_holes: [0; 2],
             ticks: 0,
             path: PathInUse::default(),
+            counters: PathCounters::default(),
             heard: None,
             action: None,
             watchdog: None,
@@ -104,16 +111,16 @@ impl SenderLink {
         self.parts.stats.write(&report);
     }
 
-    /// Gives the session a frame if there is one and the session may have it: one of a live source at once, one of
-    /// a file when the one before has left.
-    fn feed(&mut self, now: Timestamp) -> bool {
+    /// Gives the stream a frame if there is one and the stream may have it: one of a live source at once, so that the newest takes
+    /// the place of one that is leaving; one of a file when the one before has left.
+    fn give(&mut self, path: &mut Path, now: Timestamp) -> bool {
         // A stream that has begun is known before a frame is taken for it, or the frame would count as one of the stream before.
-        self.take_events(now);
-        let session = &mut self.parts.session;
-        if !session.is_streaming() {
+        self.take_events(path, now);
+        let stream = &mut self.parts.stream;
+        if !stream.is_streaming() {
             return false;
         }
-        let counters = session.stats();
+        let counters = stream.stats();
         let is_idle = counters.frames_sent + counters.frames_cut + counters.frames_unwanted >= self.given;
         if !self.parts.info.is_live && !is_idle {
             return false;
@@ -121,16 +128,16 @@ impl SenderLink {
         let Some(encoded) = self.parts.coded.try_take() else {
             if self.parts.coded.is_closed() && !self.finishing {
                 self.finishing = true;
-                session.finish(now);
+                stream.finish(now);
             }
             return false;
         };
-        if encoded.params != *session.params() {
+        if encoded.params != *stream.params() {
             // The frame is lost: the receiver has no decoder for it yet. What is coded until then is not wanted.
-            if session.restart(encoded.params, now) {
+            if stream.restart(encoded.params, path, now) {
                 self.parts.gate.set_open(false);
                 self.parts.recording.iter_mut().for_each(|recording| recording.on_params(encoded.params));
-                self.follow_target();
+                self.follow_target(path);
             }
             return false;
         }
@@ -158,34 +165,30 @@ impl SenderLink {
         if let Some(given) = &mut self.parts.given {
             given(encoded.times.capture);
         }
-        session.on_frame(encoded.id, &encoded.frame, encoded.times, now);
+        stream.on_frame(encoded.id, &encoded.frame, encoded.times, path, now);
         self.given += 1;
-        self.follow_target();
+        self.follow_target(path);
         true
     }
 
-    /// Tells the encoder and the congestion window what the session's target is now.
-    fn follow_target(&self) {
-        self.parts.gate.set_budget_bytes(self.parts.session.budget_bytes());
-        self.parts.rate.set(self.parts.session.rate_target());
+    /// Tells the encoder and the congestion window what the target is now.
+    fn follow_target(&self, path: &Path) {
+        self.parts.gate.set_budget_bytes(self.parts.stream.budget_bytes());
+        self.parts.rate.set(path.target());
     }
 
-    fn take_events(&mut self, now: Timestamp) {
-        while let Some(event) = self.parts.session.poll_event() {
-            self.on_event(event, now);
+    fn take_events(&mut self, path: &Path, now: Timestamp) {
+        while let Some(event) = self.parts.stream.poll_event() {
+            self.on_event(event, path, now);
         }
     }
 
-    fn on_event(&mut self, event: SenderEvent, now: Timestamp) {
+    fn on_event(&mut self, event: SenderEvent, path: &Path, now: Timestamp) {
         match event {
             SenderEvent::Streaming => {
-                limited!(
-                    info,
-                    "streaming {} at {} for a start",
-                    self.parts.session.params().size,
-                    self.parts.session.rate_target()
-                );
-                self.follow_target();
+                limited!(info, "streaming {} at {} for a start", self.parts.stream.params().size, path.target());
+                self.rate_target = path.target();
+                self.follow_target(path);
                 self.parts.recording.iter_mut().for_each(Recorder::on_stream);
                 // What was coded for the receiver before is too old for this one.
                 if self.parts.info.is_live && self.parts.coded.try_take().is_some() {
@@ -231,7 +234,7 @@ impl SenderLink {
         let connected = self.heard.is_some_and(|heard| clock::now().since(heard) < HEARD_MAX);
         let state = match self.heard {
             None => CallState::Waiting,
-            Some(_) if !self.parts.session.is_streaming() => CallState::Connected,
+            Some(_) if !self.parts.stream.is_streaming() => CallState::Connected,
             Some(_) if connected => CallState::Streaming,
             Some(_) => CallState::Silent,
         };
@@ -240,7 +243,7 @@ impl SenderLink {
     }
 
     fn report(&self, is_final: bool) -> SenderReport {
-        let counters = self.parts.session.stats();
+        let counters = self.parts.stream.stats();
         let gate = &self.parts.gate;
         let unusable = gate.source_health.unusable();
         // A camera counts while no picture of it can be used, too.
@@ -250,7 +253,7 @@ impl SenderLink {
             + self.parts.coded.dropped()
             + gate.unwanted.load(Ordering::Relaxed)
             + damaged;
-        let pixels = counters.frames_sent.max(1) as f64 * self.parts.session.params().size.pixels() as f64;
+        let pixels = counters.frames_sent.max(1) as f64 * self.parts.stream.params().size.pixels() as f64;
         SenderReport {
             standing: self.standing(),
             frames_captured: gate.captured.load(Ordering::Relaxed),
@@ -260,15 +263,15 @@ impl SenderLink {
             frames_unusable: unusable,
             bytes_sent: counters.bytes_sent,
             bits_per_pixel: 8.0 * counters.coded_bytes as f64 / pixels,
-            rate_target_bps: self.parts.session.rate_target().as_bps(),
-            rtt_us: counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),
-            loss: counters.loss(),
+            rate_target_bps: self.rate_target.as_bps(),
+            rtt_us: self.counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),
+            loss: self.counters.loss(),
             black_holes: self.black_holes.iter().sum(),
-            stalled_ms: counters.stalled.as_secs_f64() * 1e3,
+            stalled_ms: self.counters.send_stalled.as_secs_f64() * 1e3,
             frames_predicted: prediction.predicted,
             frames_replayed: prediction.replays,
             state_mismatches: prediction.mismatches,
-            reasons: counters.reasons,
+            reasons: counters.reasons.plus(self.counters.reasons),
             backend: self.parts.backend.kind.to_string(),
             device: self.parts.backend.device.clone(),
             stages_us: self.stages.summary(),
@@ -277,54 +280,70 @@ impl SenderLink {
     }
 }
 
-impl Link for SenderLink {
-    fn on_connected(&mut self, _: &Peer, max_datagram: usize, now: Timestamp) {
+impl Stream for SenderLink {
+    fn on_connected(&mut self, _: &Peer, path: &mut Path, now: Timestamp) {
         self.heard = Some(now);
-        self.parts.session.on_connected(now, max_datagram);
+        self.parts.stream.on_connected(path, now);
+        self.on_target(path);
     }
 
-    fn on_disconnected(&mut self, now: Timestamp) {
+    fn on_heard(&mut self, now: Timestamp) {
+        self.heard = Some(now);
+    }
+
+    fn on_greeted(&mut self, _: &mut Path) {
+        self.parts.stream.on_greeted();
+    }
+
+    fn on_disconnected(&mut self, path: &mut Path, _: Timestamp) {
         self.heard = None;
         self.parts.gate.set_open(false);
         self.black_holes = [self.black_holes.iter().sum(), 0];
-        self.parts.session.on_disconnected(now);
+        self.parts.stream.on_disconnected(path);
         // What was not sent of the frames given is gone.
-        let counters = self.parts.session.stats();
+        let counters = self.parts.stream.stats();
         self.given = counters.frames_sent + counters.frames_cut + counters.frames_unwanted;
     }
 
-    fn on_control(&mut self, _: StreamEnd, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
-        self.heard = Some(now);
-        self.parts.session.on_control(message, now)
+    fn on_control(
+        &mut self,
+        message: ControlMessage,
+        path: &mut Path,
+        now: Timestamp,
+    ) -> Result<(), ProtocolViolation> {
+        self.parts.stream.on_control(message, path, now)
     }
 
-    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
-        self.heard = Some(now);
-        self.parts.session.on_datagram(bytes, now);
-        self.follow_target();
+    fn on_datagram(&mut self, bytes: &[u8], _: Option<Arrived>, _: &mut Path, _: Timestamp) {
+        self.parts.stream.on_datagram(bytes);
     }
 
-    fn on_path_changed(&mut self, now: Timestamp) {
-        self.parts.session.on_path_changed(now);
+    fn on_feedback(&mut self, path: &Path) {
+        self.parts.stream.on_feedback(path);
+        self.follow_target(path);
     }
 
-    fn on_max_datagram(&mut self, bytes: usize) {
-        self.parts.session.set_max_datagram(bytes);
-        self.follow_target();
+    fn on_target(&mut self, path: &Path) {
+        self.parts.stream.on_target(path);
+        self.follow_target(path);
     }
 
-    fn on_wake(&mut self, _: Timestamp) {
-        // A frame that is there is found when the loop polls for datagrams.
-        self.parts.session.set_source(self.parts.gate.source());
+    fn on_wake(&mut self, _: &mut Path, _: Timestamp) {
+        // A frame that is there is found when the loop feeds its streams.
+        self.parts.stream.set_source(self.parts.gate.source());
     }
 
-    fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp) {
+    fn feed(&mut self, path: &mut Path, now: Timestamp) -> bool {
+        self.give(path, now)
+    }
+
+    fn on_tick(&mut self, state: Option<LinkState>, path: &mut Path, now: Timestamp) {
         self.path.look(state);
         let rate = self.parts.own.rate();
         if std::mem::replace(&mut self.rate_max, rate) != rate {
             tracing::info!("sending {rate} at most");
-            self.parts.session.set_rate_max(rate);
-            self.follow_target();
+            path.set_rate_max(rate);
+            self.on_target(path);
         }
         if let Some(state) = state {
             self.rtt_us = Some(state.rtt.as_micros() as u64);
@@ -340,41 +359,32 @@ impl Link for SenderLink {
         }
     }
 
-    fn handle_timeout(&mut self, now: Timestamp) {
-        self.parts.session.handle_timeout(now);
-        self.follow_target();
+    fn handle_timeout(&mut self, _: &mut Path, now: Timestamp) {
+        self.parts.stream.handle_timeout(now);
     }
 
     fn on_stop(&mut self, _: Timestamp) {
-        self.parts.session.stop();
+        self.parts.stream.stop();
         self.action = Some(Action::End);
     }
 
-    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)> {
-        self.parts.session.poll_control().map(|message| (StreamEnd::Sender, message))
+    fn poll_control(&mut self) -> Option<ControlMessage> {
+        self.parts.stream.poll_control()
     }
 
-    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        loop {
-            // The newest frame of a live source takes the place of the one that is leaving.
-            if self.parts.info.is_live {
-                self.feed(now);
-            }
-            let datagram = self.parts.session.poll_datagram(now);
-            let counters = self.parts.session.stats();
-            if counters.frames_sent > self.sent {
-                self.sent = counters.frames_sent;
-                self.stages.record(Stage::Pace, counters.last_pace);
-            }
-            if datagram.is_some() || !self.feed(now) {
-                return datagram;
-            }
+    fn poll_datagram(&mut self, path: &mut Path, now: Timestamp) -> Option<Vec<u8>> {
+        let datagram = self.parts.stream.poll_datagram(path, now);
+        let counters = self.parts.stream.stats();
+        if counters.frames_sent > self.sent {
+            self.sent = counters.frames_sent;
+            self.stages.record(Stage::Pace, counters.last_pace);
         }
+        datagram
     }
 
     fn silence_max(&self) -> Duration {
-        if self.parts.session.is_streaming() {
-            streaming_silence(self.parts.session.params().frame_rate.interval())
+        if self.parts.stream.is_streaming() {
+            streaming_silence(self.parts.stream.params().frame_rate.interval())
         } else {
             IDLE_SILENCE
         }
@@ -385,12 +395,13 @@ impl Link for SenderLink {
     }
 
     fn poll_timeout(&self) -> Option<Timestamp> {
-        self.parts.session.poll_timeout()
+        self.parts.stream.poll_timeout()
     }
 
-    fn poll_action(&mut self, now: Timestamp) -> Option<Action> {
-        self.take_events(now);
-        while let Some(reason) = self.parts.session.poll_reason() {
+    fn poll_action(&mut self, path: &mut Path, now: Timestamp) -> Option<Action> {
+        self.take_events(path, now);
+        (self.counters, self.rate_target) = (path.counters(), path.target());
+        while let Some(reason) = path.poll_reason().or_else(|| self.parts.stream.poll_reason()) {
             tracing::debug!("{reason}");
         }
         self.action.take()

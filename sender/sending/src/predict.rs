@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::prediction::{PredictionCounters, ReceiverId, Receivers, StatesOutcome};
+use common::stream::video::prediction::{PredictionCounters, ReceiverId, Receivers, StatesOutcome};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
 use kernels::{
@@ -289,7 +289,7 @@ impl StreamEncoder {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use common::prediction::Held;
+    use common::stream::video::prediction::Held;
     use kernels::{BACK_ENDS, Backend, BackendChoice, Decoder, Picture};
     use picture::coded::ReceivedFrame;
     use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};

@@ -6,8 +6,9 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use common::config::{LinkMode, Prediction, SenderConfig};
-use common::prediction::states_of;
-use common::session::SenderSession;
+use common::path::Path;
+use common::stream::video::VideoSender;
+use common::stream::video::prediction::states_of;
 use common::units::FrameId;
 use kernels::{Encoder, OpenError, Options, Target};
 use net::failure::Failure;
@@ -149,8 +150,8 @@ impl Sending {
         let options = Options::new(shared.backend, shared.device.as_deref());
         let Coding { coder, params } = coding(config, &options, params, None)?;
         let backend = Arc::new(coder.backend().clone());
-        let session = SenderSession::new(params, config.rate, config.protection);
-        gate.set_budget_bytes(session.budget_bytes());
+        let stream = VideoSender::new(params, config.rate, config.protection);
+        gate.set_budget_bytes(stream.budget_bytes());
         tracing::info!("{} on {}: {}", backend.kind, backend.device, backend.reason);
         let pulse = Pulse::default();
         let encode = Encode {
@@ -177,9 +178,9 @@ impl Sending {
             }),
         };
         let encode = spawn("encode", move || encode.run())?;
-        rate.set(session.rate_target());
+        rate.set(Path::first_target(config.rate));
         let link = SenderLink::new(Parts {
-            session,
+            stream,
             gate: Arc::clone(&gate),
             pictures: pictures.clone(),
             coded: coded.clone(),

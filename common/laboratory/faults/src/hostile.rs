@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use common::config::PublicKey;
 use common::netsim::Random;
-use common::protection::Protection;
-use common::session::{FrameTimes, SenderSession};
+use common::session::SenderSession;
+use common::stream::video::FrameTimes;
+use common::stream::video::VIDEO;
+use common::stream::video::protection::Protection;
 use common::units::{Bitrate, FrameId, Timestamp};
-use common::wire::control::{ByeReason, ControlMessage, ControlReader, StreamEnd, encode};
+use common::wire::control::{ByeReason, ControlMessage, ControlReader, StreamEnd, StreamId, encode};
 use common::wire::{MESSAGE_BYTES_MAX, PROTOCOL_VERSION};
 use kernels::{BackendChoice, Encoder, PictureRef, Target};
 use net::identity::Identity;
@@ -101,6 +103,16 @@ pub(crate) fn endpoint(from: Ipv4Addr, config: quinn::ClientConfig) -> Result<qu
     Ok(endpoint)
 }
 
+/// Appends a message that the end `own` of the video says.
+pub(crate) fn encode_as(own: StreamEnd, message: &ControlMessage, out: &mut Vec<u8>) {
+    encode(message, (!message.is_of_path()).then_some(StreamId { number: VIDEO, end: own }), out);
+}
+
+/// Returns the Hello of the end `own`.
+pub(crate) fn hello(version: u16, own: StreamEnd) -> ControlMessage {
+    ControlMessage::Hello { version, sends: own == StreamEnd::Sender }
+}
+
 /// A connection and its control stream.
 pub(crate) struct HostileLine {
     pub(crate) connection: quinn::Connection,
@@ -127,13 +139,13 @@ impl HostileLine {
 
     pub(crate) async fn say(&mut self, message: &ControlMessage) -> Result<()> {
         let mut bytes = Vec::new();
-        encode(message, self.own, &mut bytes);
+        encode_as(self.own, message, &mut bytes);
         Ok(self.send.write_all(&bytes).await?)
     }
 
     /// Says Hello.
     pub(crate) async fn greet(&mut self) -> Result<()> {
-        self.say(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: self.own }).await
+        self.say(&hello(PROTOCOL_VERSION, self.own)).await
     }
 
     pub(crate) async fn hear(&mut self) -> Result<ControlMessage> {
@@ -233,8 +245,8 @@ fn nuisance(random: &mut Random, last: &[u8], max: usize) -> Vec<u8> {
     match random.below(4) {
         // A double.
         0 => {}
-        // Another frame, near or far ahead. Its number is at 8.
-        1 => datagram[8..12].copy_from_slice(&(random.bits() as u32).to_le_bytes()),
+        // Another frame, near or far ahead. Its number is at 18.
+        1 => datagram[18..22].copy_from_slice(&(random.bits() as u32).to_le_bytes()),
         2 => datagram = (0..random.below(200)).map(|_| random.bits() as u8).collect(),
         _ => datagram.resize(max, 7),
     }
@@ -245,10 +257,9 @@ fn nuisance(random: &mut Random, last: &[u8], max: usize) -> Vec<u8> {
 pub(crate) fn abuses(own: StreamEnd) -> Result<Vec<(&'static str, Vec<u8>)>> {
     let said = |messages: &[ControlMessage]| {
         let mut bytes = Vec::new();
-        messages.iter().for_each(|message| encode(message, own, &mut bytes));
+        messages.iter().for_each(|message| encode_as(own, message, &mut bytes));
         bytes
     };
-    let hello = |version, role| ControlMessage::Hello { version, role };
     let right = hello(PROTOCOL_VERSION, own);
     let largest = params(FrameSize::new(FrameSize::MAX_SIDE, FrameSize::MAX_SIDE)?)?;
     let welcome = |params| ControlMessage::Welcome { params, start_frame: FrameId(0) };

@@ -1,16 +1,19 @@
-//! The loop itself: drain the link, do what it asks, wait for one event, hand it over.
+//! The loop itself: send what the calls have, do what they ask, wait for one event, hand it over.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::config::{LinkMode, Peer};
+use common::config::{LinkMode, Peer, PublicKey};
 use common::reach::{Kind, Role as Meets};
 use common::units::Timestamp;
-use common::wire::control::{self, ByeReason, ControlMessage, ControlReader, StreamEnd};
+use common::wire::control::{self, ByeReason, ControlMessage, ControlReader};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
@@ -20,13 +23,14 @@ use super::obstacle::{Obstacle, Obstacles};
 use super::others::turn_away;
 use super::path::Ways;
 use super::runtime::on_the_network;
-use super::{Action, Link, LinkOptions, LinkState, NOBODY, TICK, Waker};
+use super::streams::Streams;
+use super::{Action, IDLE_SILENCE, LinkOptions, LinkState, NOBODY, TICK, Waker};
 use crate::clock;
 use crate::failure::Failure;
 use crate::limit::Limit;
 use crate::limited;
-use crate::quic::{CloseCode, Connection, Endpoint, Input, QuicError};
-use crate::reach::has_network;
+use crate::quic::{CloseCode, Connection, Endpoint, InCall, Input, QuicError};
+use crate::reach::{Learning, has_network};
 use crate::stop::Requests;
 use crate::wait;
 
@@ -40,6 +44,9 @@ const DATAGRAMS_AT_ONCE: usize = 64;
 /// does not read them.
 const PENDING_MAX: usize = 64 << 10;
 
+/// Bytes of the control stream that are read at once.
+const READ_BYTES: usize = 4096;
+
 /// Ticks between two looks whether this machine is on a network.
 const TICKS_PER_LOOK: u32 = 4;
 
@@ -47,8 +54,7 @@ const TICKS_PER_LOOK: u32 = 4;
 #[expect(clippy::large_enum_variant, reason = "one value at a time, on the stack")]
 enum LinkEvent {
     Connection(Result<Connection, QuicError>),
-    Input(Input),
-    Lost(QuicError),
+    Input(PublicKey, Result<Input, QuicError>),
     /// Another machine has called and was turned away.
     Called(Peer),
     Wake,
@@ -57,213 +63,342 @@ enum LinkEvent {
     Stop,
 }
 
-/// Runs the loop on this thread, with a single-threaded runtime of its own, until the daemon ends.
+/// Runs the loop on this thread, with a single-threaded runtime of its own, until all `calls` have ended. Each is with one peer at
+/// a time; a machine that connects takes its own, or one that is free, and is turned away where there is none.
 ///
-/// Dialling is repeated for ever, and begins as soon as a connection has stalled ([`Link::silence_max`]), unless the peer
-/// proves its key and refuses this machine's. A listener refuses who is not allowed and goes on; a newer connection of
-/// the same peer takes the older one's place.
-pub fn run(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
-    on_the_network(drive(options, waker, link))
+/// Dialling is repeated for ever, and begins as soon as a connection has stalled ([`Stream::silence_max`](super::Stream::silence_max)),
+/// unless the peer proves its key and refuses this machine's. A listener refuses who is not allowed and goes on; a newer connection
+/// of the same peer takes the older one's place.
+pub fn run(options: LinkOptions, waker: &Waker, calls: &mut [Streams<'_>]) -> Result<(), Failure> {
+    on_the_network(drive(options, waker, calls))
 }
 
-async fn drive(options: LinkOptions, waker: &Waker, link: &mut impl Link) -> Result<(), Failure> {
+async fn drive(options: LinkOptions, waker: &Waker, calls: &mut [Streams<'_>]) -> Result<(), Failure> {
     // Before the socket: who sees that the daemon listens may ask it to stop.
     let mut requests = Requests::new();
-    let (sender, mut connections) = mpsc::channel(4);
-    let busy = Arc::new(AtomicBool::new(false));
-    let silence_max = Arc::new(SilenceMax::new(link.silence_max()));
-    let LinkOptions { mode, identity, endpoint: endpoint_options, mut learning } = options;
-    let mut listener = None;
-    let ways = Ways::of(&mode);
-    let (calls, call) = watch::channel(None);
-    let (called, mut callers) = mpsc::channel(4);
-    let obstacles = Obstacles::default();
-    // Of this machine's own address no network is needed.
-    let needs_network = !matches!(&mode, LinkMode::Dial(address) if is_own(address));
-    match mode {
-        LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
-        LinkMode::Dial(address) => {
-            tokio::spawn(dial_for_ever(
-                Dialler::new(endpoint_options, address, obstacles.clone()),
-                sender.clone(),
-                Arc::clone(&silence_max),
-            ));
-        }
-        LinkMode::Listen(address) => {
-            let endpoint = Endpoint::bind(&endpoint_options, address, true)?;
-            tracing::info!("listening at {}", endpoint.local_addr().unwrap_or(address));
-            listener = Some(endpoint.clone());
-            tokio::spawn(accept_for_ever(endpoint, Some(sender.clone()), Arc::clone(&busy), obstacles.clone()));
-        }
-        LinkMode::Meet(meet) => {
-            let meeting = Meeting::open(&endpoint_options, &identity, &meet, call, obstacles.clone())?;
-            turn_away(&endpoint_options, &identity, &meet.others, &called);
-            if meeting.role == Meets::Dials {
-                tokio::spawn(accept_for_ever(meeting.endpoint(), None, Arc::clone(&busy), obstacles.clone()));
-                tokio::spawn(dial_for_ever(meeting, sender.clone(), Arc::clone(&silence_max)));
-            } else {
-                let endpoint = meeting.endpoint();
-                listener = Some(endpoint.clone());
-                tokio::spawn(accept_for_ever(endpoint, Some(sender.clone()), Arc::clone(&busy), obstacles.clone()));
-                tokio::spawn(meeting.wait_for_ever(Arc::clone(&busy)));
-            }
-        }
-    }
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let mut buffer = vec![0; 4096];
-    let mut active: Option<Active> = None;
-    let mut stopping = false;
-    let mut turned_away = HashMap::new();
-    let (mut obstacle, mut looks) = (None, 0);
-
+    let mut network = Network::open(options, calls)?;
     let result = loop {
-        let mut blocked = false;
-        if let Some(active) = &mut active {
-            if active.has_moved() {
-                link.on_path_changed(clock::now());
-            }
-            blocked = active.drain(link);
+        if let ControlFlow::Break(result) = network.settle().await {
+            break result;
         }
-        if let Some(action) = link.poll_action(clock::now()) {
-            if let Some(active) = &mut active {
-                active.drain(link);
-            }
-            match action {
-                Action::End => break Ok(()),
-                Action::Fail(failure) => break Err(failure),
-                Action::Disconnect => {
-                    if let Some(active) = active.take() {
-                        active.finish(CloseCode::Done, "goodbye").await;
-                        link.on_disconnected(clock::now());
-                    }
-                    continue;
-                }
-            }
-        }
-        busy.store(active.is_some(), Ordering::Relaxed);
-        if active.is_none() {
-            calls.send_if_modified(|call| call.take().is_some());
-        }
-        silence_max.set(link.silence_max());
-        // What is due cannot leave while the buffer is full: waiting for it would not wait at all.
-        let deadline = if blocked { Some(clock::now() + ROOM_CHECK) } else { link.poll_timeout() };
+        let deadline = network.deadline();
         let event = tokio::select! {
             biased;
             () = requests.next() => LinkEvent::Stop,
-            Some(connection) = connections.recv() => LinkEvent::Connection(connection),
+            Some(connection) = network.connections.recv() => LinkEvent::Connection(connection),
             () = wait::until(deadline) => LinkEvent::Timeout,
             () = waker.0.notified() => LinkEvent::Wake,
-            Some(peer) = callers.recv() => LinkEvent::Called(peer),
-            input = wait::of(active.as_mut().map(|active| active.connection.next(&mut buffer, &active.pending))) => {
-                input.map_or_else(LinkEvent::Lost, LinkEvent::Input)
-            }
+            Some(peer) = network.callers.recv() => LinkEvent::Called(peer),
+            (key, input) = next_input(&mut network.peers) => LinkEvent::Input(key, input),
             _ = ticks.tick() => LinkEvent::Tick,
         };
-        let now = clock::now();
-        // Before a frame is cut into datagrams.
-        if let Some(active) = &mut active {
-            active.tell_max_datagram(link);
-        }
-        match event {
-            LinkEvent::Stop if stopping => break Ok(()),
-            LinkEvent::Stop => {
-                stopping = true;
-                link.on_stop(now);
-            }
-            LinkEvent::Connection(Err(error)) => break Err(error.into()),
-            LinkEvent::Connection(Ok(connection)) => {
-                if let Some(old) = active.take() {
-                    if old.connection.peer().key != connection.peer().key {
-                        let limit = turned_away.entry(connection.peer().key).or_insert_with(Limit::each_minute);
-                        let (caller, other) = (&connection.peer().name, &old.connection.peer().name);
-                        limited!(limit; warn, "{caller} called, but {other} is connected");
-                        connection.close(CloseCode::Busy, "connected to another machine");
-                        active = Some(old);
-                        continue;
-                    }
-                    limited!(info, "{} has connected anew", connection.peer().name);
-                    tokio::spawn(old.replaced());
-                    link.on_disconnected(now);
-                }
-                if let Some(learning) = &mut learning {
-                    learning.begin();
-                }
-                calls.send_replace(Some(connection.in_call()));
-                let new = Active::new(connection, ways.clone());
-                link.on_connected(new.connection.peer(), new.max_datagram, now);
-                active = Some(new);
-            }
-            LinkEvent::Input(input) => {
-                let Some(mut current) = active.take() else { continue };
-                match current.handle(input, &buffer, link, now).await {
-                    Ok(()) => active = Some(current),
-                    Err(violation) => {
-                        limited!(warn, "{}: {violation}", current.connection.peer().name);
-                        current.drain(link);
-                        current.finish(CloseCode::Protocol, &violation).await;
-                        link.on_disconnected(now);
-                        if listener.is_none() && link.is_for_one_stream() {
-                            break Err(Failure::network(violation));
-                        }
-                    }
-                }
-            }
-            LinkEvent::Lost(error) => {
-                if let Some(old) = active.take() {
-                    link.on_disconnected(now);
-                    // The only refusal that ends a daemon: the machine that it dials has proved its key and does not
-                    // allow this one's. Once it has said a word, it has allowed it.
-                    if listener.is_none() && !old.heard && error.is_final() {
-                        break Err(error.into());
-                    }
-                    let name = &old.connection.peer().name;
-                    match error {
-                        QuicError::InAnotherCall(_) => {
-                            limited!(IN_ANOTHER_CALL; info, "{name} is in a call with another machine; trying again");
-                        }
-                        error => limited!(info, "the connection to {name} has ended: {error}"),
-                    }
-                }
-            }
-            LinkEvent::Called(peer) => {
-                let limit = turned_away.entry(peer.key).or_insert_with(Limit::each_minute);
-                limited!(limit; warn, "{} called and was told that this machine is in a call", peer.name);
-                link.on_called(&peer);
-            }
-            LinkEvent::Wake => link.on_wake(now),
-            LinkEvent::Tick => {
-                if active.as_ref().is_some_and(|active| active.heard) {
-                    obstacles.clear();
-                }
-                if needs_network && looks % TICKS_PER_LOOK == 0 {
-                    look_for_network(&obstacles);
-                }
-                looks += 1;
-                let found = obstacles.now(now).filter(|_| active.as_ref().is_none_or(|active| !active.heard));
-                if std::mem::replace(&mut obstacle, found) != found {
-                    link.on_obstacle(found);
-                }
-                if let (Some(learning), Some(active)) = (&mut learning, &active) {
-                    learning.look(active.connection.peer(), active.address_to_remember(), now);
-                }
-                link.on_tick(active.as_ref().map(Active::state), now);
-            }
-            LinkEvent::Timeout if link.poll_timeout().is_some_and(|deadline| deadline <= now) => {
-                link.handle_timeout(now)
-            }
-            LinkEvent::Timeout => {}
+        if let ControlFlow::Break(result) = network.handle(event).await {
+            break result;
         }
     };
-    // Before the goodbye, which a dialler must not take for a reason to dial anew.
-    connections.close();
-    if let Some(active) = active.take() {
-        active.finish(CloseCode::Done, "goodbye").await;
-    }
-    if let Some(endpoint) = listener {
-        endpoint.close().await;
-    }
+    network.end().await;
     result
+}
+
+/// Waits for input of any peer.
+async fn next_input(peers: &mut BTreeMap<PublicKey, Active>) -> (PublicKey, Result<Input, QuicError>) {
+    let mut inputs: Vec<_> = peers.iter_mut().map(|(&key, active)| Box::pin(active.next(key))).collect();
+    poll_fn(|context| {
+        let ready = inputs.iter_mut().find_map(|input| match input.as_mut().poll(context) {
+            Poll::Ready(input) => Some(input),
+            Poll::Pending => None,
+        });
+        ready.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}
+
+/// The peers that are connected, and what brings more of them.
+struct Network<'a, 's> {
+    calls: &'a mut [Streams<'s>],
+    /// Calls that have ended, by their place.
+    ended: Vec<bool>,
+    peers: BTreeMap<PublicKey, Active>,
+    connections: mpsc::Receiver<Result<Connection, QuicError>>,
+    /// Machines that were turned away where they called.
+    callers: mpsc::Receiver<Peer>,
+    /// The call that others, who look for us, may find.
+    in_call: watch::Sender<Option<InCall>>,
+    busy: Arc<AtomicBool>,
+    silence_max: Arc<SilenceMax>,
+    listener: Option<Endpoint>,
+    ways: Ways,
+    obstacles: Obstacles,
+    obstacle: Option<Obstacle>,
+    needs_network: bool,
+    looks: u32,
+    learning: Option<Learning>,
+    turned_away: HashMap<PublicKey, Limit>,
+    stopping: bool,
+}
+
+impl<'a, 's> Network<'a, 's> {
+    /// Listens, dials or looks for the peer, as the options say.
+    fn open(options: LinkOptions, calls: &'a mut [Streams<'s>]) -> Result<Self, Failure> {
+        let LinkOptions { mode, identity, endpoint: endpoint_options, learning } = options;
+        let (sender, connections) = mpsc::channel(4);
+        let (called, callers) = mpsc::channel(4);
+        let (in_call, call) = watch::channel(None);
+        let busy = Arc::new(AtomicBool::new(false));
+        let obstacles = Obstacles::default();
+        let silence_max = Arc::new(SilenceMax::new(silence_max(calls)));
+        let ways = Ways::of(&mode);
+        // Of this machine's own address no network is needed.
+        let needs_network = !matches!(&mode, LinkMode::Dial(address) if is_own(address));
+        let accept = |endpoint, takes: Option<mpsc::Sender<_>>| {
+            tokio::spawn(accept_for_ever(endpoint, takes, Arc::clone(&busy), obstacles.clone()));
+        };
+        let mut listener = None;
+        match mode {
+            LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
+            LinkMode::Dial(address) => {
+                let dialler = Dialler::new(endpoint_options, address, obstacles.clone());
+                tokio::spawn(dial_for_ever(dialler, sender, Arc::clone(&silence_max)));
+            }
+            LinkMode::Listen(address) => {
+                let endpoint = Endpoint::bind(&endpoint_options, address, true)?;
+                tracing::info!("listening at {}", endpoint.local_addr().unwrap_or(address));
+                listener = Some(endpoint.clone());
+                accept(endpoint, Some(sender));
+            }
+            LinkMode::Meet(meet) => {
+                let meeting = Meeting::open(&endpoint_options, &identity, &meet, call, obstacles.clone())?;
+                turn_away(&endpoint_options, &identity, &meet.others, &called);
+                if meeting.role == Meets::Dials {
+                    accept(meeting.endpoint(), None);
+                    tokio::spawn(dial_for_ever(meeting, sender, Arc::clone(&silence_max)));
+                } else {
+                    listener = Some(meeting.endpoint());
+                    accept(meeting.endpoint(), Some(sender));
+                    tokio::spawn(meeting.wait_for_ever(Arc::clone(&busy)));
+                }
+            }
+        }
+        Ok(Self {
+            ended: vec![false; calls.len()],
+            calls,
+            peers: BTreeMap::new(),
+            connections,
+            callers,
+            in_call,
+            busy,
+            silence_max,
+            listener,
+            ways,
+            obstacles,
+            obstacle: None,
+            needs_network,
+            looks: 0,
+            learning,
+            turned_away: HashMap::new(),
+            stopping: false,
+        })
+    }
+
+    /// Sends what there is to send and does what the calls ask for, until they ask for nothing.
+    async fn settle(&mut self) -> ControlFlow<Result<(), Failure>> {
+        loop {
+            let mut is_settled = true;
+            for active in self.peers.values_mut() {
+                let call = &mut self.calls[active.call];
+                if active.has_moved() {
+                    call.on_path_changed(clock::now());
+                }
+                active.exchange(call);
+            }
+            for place in 0..self.calls.len() {
+                let Some(action) = self.calls[place].poll_action(clock::now()) else { continue };
+                let key = self.peers.iter().find(|(_, active)| active.call == place).map(|(&key, _)| key);
+                if let Some(active) = key.and_then(|key| self.peers.get_mut(&key)) {
+                    active.drain(&mut self.calls[place]);
+                }
+                match action {
+                    Action::End => {
+                        self.ended[place] = true;
+                        if self.ended.iter().all(|&ended| ended) {
+                            return ControlFlow::Break(Ok(()));
+                        }
+                    }
+                    Action::Fail(failure) => return ControlFlow::Break(Err(failure)),
+                    Action::Disconnect => is_settled = false,
+                }
+                if let Some(active) = key.and_then(|key| self.peers.remove(&key)) {
+                    active.finish(CloseCode::Done, "goodbye").await;
+                    self.calls[place].on_disconnected(clock::now());
+                }
+            }
+            if is_settled {
+                break;
+            }
+        }
+        self.busy.store(self.free_call().is_none(), Ordering::Relaxed);
+        if self.peers.is_empty() {
+            self.in_call.send_if_modified(|call| call.take().is_some());
+        }
+        self.silence_max.set(silence_max(self.calls));
+        ControlFlow::Continue(())
+    }
+
+    /// Returns the time at which something is due.
+    fn deadline(&self) -> Option<Timestamp> {
+        // What is due cannot leave while the buffer is full: waiting for it would not wait at all.
+        let blocked = |place| self.peers.values().any(|active| active.call == place && active.is_blocked);
+        let of_call = |(place, call): (usize, &Streams<'_>)| {
+            if blocked(place) { Some(clock::now() + ROOM_CHECK) } else { call.poll_timeout() }
+        };
+        self.live_calls().filter_map(of_call).min()
+    }
+
+    /// Returns the calls that have not ended, with their places.
+    fn live_calls(&self) -> impl Iterator<Item = (usize, &Streams<'s>)> {
+        self.calls.iter().enumerate().filter(|(place, _)| !self.ended[*place])
+    }
+
+    /// Returns the place of a call with nobody.
+    fn free_call(&self) -> Option<usize> {
+        let is_free = |place: &usize| self.peers.values().all(|active| active.call != *place);
+        self.live_calls().map(|(place, _)| place).find(is_free)
+    }
+
+    async fn handle(&mut self, event: LinkEvent) -> ControlFlow<Result<(), Failure>> {
+        let now = clock::now();
+        // Before a frame is cut into datagrams.
+        for active in self.peers.values_mut() {
+            active.tell_max_datagram(&mut self.calls[active.call]);
+        }
+        match event {
+            LinkEvent::Stop if self.stopping => return ControlFlow::Break(Ok(())),
+            LinkEvent::Stop => {
+                self.stopping = true;
+                self.calls.iter_mut().for_each(|call| call.on_stop(now));
+            }
+            LinkEvent::Connection(Err(error)) => return ControlFlow::Break(Err(error.into())),
+            LinkEvent::Connection(Ok(connection)) => self.on_connection(connection, now),
+            LinkEvent::Input(key, Ok(input)) => return self.on_input(key, input, now).await,
+            LinkEvent::Input(key, Err(error)) => return self.on_lost(key, error, now),
+            LinkEvent::Called(peer) => {
+                let limit = self.turned_away.entry(peer.key).or_insert_with(Limit::each_minute);
+                limited!(limit; warn, "{} called and was told that this machine is in a call", peer.name);
+                self.calls.iter_mut().for_each(|call| call.on_called(&peer));
+            }
+            LinkEvent::Wake => self.calls.iter_mut().for_each(|call| call.on_wake(now)),
+            LinkEvent::Tick => self.on_tick(now),
+            LinkEvent::Timeout => {
+                let is_due = |call: &&mut Streams<'_>| call.poll_timeout().is_some_and(|deadline| deadline <= now);
+                self.calls.iter_mut().filter(is_due).for_each(|call| call.handle_timeout(now));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Takes a connection for the call that its peer is in already, or for a free one.
+    fn on_connection(&mut self, connection: Connection, now: Timestamp) {
+        let peer = connection.peer();
+        let call = if let Some(old) = self.peers.remove(&peer.key) {
+            limited!(info, "{} has connected anew", peer.name);
+            let call = old.call;
+            tokio::spawn(old.replaced());
+            self.calls[call].on_disconnected(now);
+            call
+        } else if let Some(call) = self.free_call() {
+            call
+        } else {
+            let others: Vec<_> = self.peers.values().map(|active| &*active.connection.peer().name).collect();
+            let limit = self.turned_away.entry(peer.key).or_insert_with(Limit::each_minute);
+            limited!(limit; warn, "{} called, but {} is connected", peer.name, others.join(" and "));
+            return connection.close(CloseCode::Busy, "connected to another machine");
+        };
+        if let Some(learning) = &mut self.learning {
+            learning.begin();
+        }
+        self.in_call.send_replace(Some(connection.in_call()));
+        let new = Active::new(connection, call, self.ways.clone());
+        self.calls[call].on_connected(new.connection.peer(), new.max_datagram, now);
+        self.peers.insert(new.connection.peer().key, new);
+    }
+
+    async fn on_input(&mut self, key: PublicKey, input: Input, now: Timestamp) -> ControlFlow<Result<(), Failure>> {
+        let Some(active) = self.peers.get_mut(&key) else { return ControlFlow::Continue(()) };
+        let call = &mut self.calls[active.call];
+        if let Err(violation) = active.handle(input, call, now).await
+            && let Some(mut active) = self.peers.remove(&key)
+        {
+            limited!(warn, "{}: {violation}", active.connection.peer().name);
+            active.drain(call);
+            active.finish(CloseCode::Protocol, &violation).await;
+            call.on_disconnected(now);
+            if self.listener.is_none() && call.is_for_one_stream() {
+                return ControlFlow::Break(Err(Failure::network(violation)));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn on_lost(&mut self, key: PublicKey, error: QuicError, now: Timestamp) -> ControlFlow<Result<(), Failure>> {
+        let Some(old) = self.peers.remove(&key) else { return ControlFlow::Continue(()) };
+        self.calls[old.call].on_disconnected(now);
+        // The only refusal that ends a daemon: the machine that it dials has proved its key and does not
+        // allow this one's. Once it has said a word, it has allowed it.
+        if self.listener.is_none() && !old.heard && error.is_final() {
+            return ControlFlow::Break(Err(error.into()));
+        }
+        let name = &old.connection.peer().name;
+        match error {
+            QuicError::InAnotherCall(_) => {
+                limited!(IN_ANOTHER_CALL; info, "{name} is in a call with another machine; trying again");
+            }
+            error => limited!(info, "the connection to {name} has ended: {error}"),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn on_tick(&mut self, now: Timestamp) {
+        let is_heard = self.peers.values().any(|active| active.heard);
+        if is_heard {
+            self.obstacles.clear();
+        }
+        if self.needs_network && self.looks.is_multiple_of(TICKS_PER_LOOK) {
+            look_for_network(&self.obstacles);
+        }
+        self.looks += 1;
+        let found = self.obstacles.now(now).filter(|_| !is_heard);
+        if std::mem::replace(&mut self.obstacle, found) != found {
+            self.calls.iter_mut().for_each(|call| call.on_obstacle(found));
+        }
+        for active in self.peers.values() {
+            if let Some(learning) = &mut self.learning {
+                learning.look(active.connection.peer(), active.address_to_remember(), now);
+            }
+        }
+        for (place, call) in self.calls.iter_mut().enumerate() {
+            let active = self.peers.values().find(|active| active.call == place);
+            call.on_tick(active.map(Active::state), now);
+        }
+    }
+
+    /// Says goodbye to all.
+    async fn end(mut self) {
+        // Before the goodbye, which a dialler must not take for a reason to dial anew.
+        self.connections.close();
+        while let Some((_, active)) = self.peers.pop_first() {
+            active.finish(CloseCode::Done, "goodbye").await;
+        }
+        if let Some(endpoint) = self.listener {
+            endpoint.close().await;
+        }
+    }
+}
+
+/// Returns the longest time without any packet that means nothing in any call.
+fn silence_max(calls: &[Streams<'_>]) -> Duration {
+    calls.iter().map(Streams::silence_max).min().unwrap_or(IDLE_SILENCE)
 }
 
 /// Returns true for an address of this machine itself.
@@ -283,24 +418,37 @@ fn look_for_network(obstacles: &Obstacles) {
     }
 }
 
-/// A connection and what lies between it and the session.
+/// A connection to a peer, and what lies between it and a call.
 struct Active {
     connection: Connection,
+    /// Place of its call.
+    call: usize,
+    /// Bytes of the control stream that were read.
+    buffer: Vec<u8>,
     reader: ControlReader,
     pending: Vec<u8>,
     heard: bool,
     ways: Ways,
     /// Number of times that packets have changed their way.
     moves: u64,
-    /// Bytes that a datagram can hold, as the link knows.
+    /// Bytes that a datagram can hold, as the call knows.
     max_datagram: usize,
+    /// True if the send buffer is full.
+    is_blocked: bool,
 }
 
 impl Active {
-    fn new(connection: Connection, ways: Ways) -> Self {
+    fn new(connection: Connection, call: usize, ways: Ways) -> Self {
         let (moves, max_datagram) = (connection.moves(), connection.max_datagram());
         let reader = ControlReader::default();
-        Self { connection, reader, pending: Vec::new(), heard: false, ways, moves, max_datagram }
+        let buffer = vec![0; READ_BYTES];
+        let (pending, heard, is_blocked) = (Vec::new(), false, false);
+        Self { connection, call, buffer, reader, pending, heard, ways, moves, max_datagram, is_blocked }
+    }
+
+    /// Waits for input of this peer.
+    async fn next(&mut self, key: PublicKey) -> (PublicKey, Result<Input, QuicError>) {
+        (key, self.connection.next(&mut self.buffer, &self.pending).await)
     }
 
     /// Returns true if packets take another way than when it was called last.
@@ -315,11 +463,11 @@ impl Active {
         (self.ways.kind_of(route) != Kind::Relayed).then_some(route.to)
     }
 
-    /// Tells the link if a datagram can hold more or less than it knows.
-    fn tell_max_datagram(&mut self, link: &mut impl Link) {
+    /// Tells the call if a datagram can hold more or less than it knows.
+    fn tell_max_datagram(&mut self, call: &mut Streams<'_>) {
         let bytes = self.connection.max_datagram();
         if std::mem::replace(&mut self.max_datagram, bytes) != bytes {
-            link.on_max_datagram(bytes);
+            call.on_max_datagram(bytes);
         }
     }
 
@@ -332,28 +480,35 @@ impl Active {
         }
     }
 
-    /// Sends what the session has to send; true if the send buffer is full.
-    fn drain(&mut self, link: &mut impl Link) -> bool {
-        while let Some((speaker, message)) = link.poll_control() {
-            control::encode(&message, speaker, &mut self.pending);
+    /// Lets the call take what it is to send, and sends it, until there is no more or no room.
+    fn exchange(&mut self, call: &mut Streams<'_>) {
+        if self.connection.has_room() {
+            call.feed(clock::now());
         }
-        while self.connection.has_room() {
-            match link.poll_datagram(clock::now()) {
-                Some(datagram) => self.connection.send_datagram(datagram),
-                None => return false,
-            }
+        self.drain(call);
+        while !self.is_blocked && call.feed(clock::now()) {
+            self.drain(call);
         }
-        true
     }
 
-    /// Hands input to the session. An error is what the peer did wrong.
-    async fn handle(
-        &mut self,
-        input: Input,
-        buffer: &[u8],
-        link: &mut impl Link,
-        now: Timestamp,
-    ) -> Result<(), String> {
+    /// Sends what the call has to send.
+    fn drain(&mut self, call: &mut Streams<'_>) {
+        while let Some((about, message)) = call.poll_control() {
+            control::encode(&message, about, &mut self.pending);
+        }
+        self.is_blocked = loop {
+            if !self.connection.has_room() {
+                break true;
+            }
+            match call.poll_datagram(clock::now()) {
+                Some(datagram) => self.connection.send_datagram(datagram),
+                None => break false,
+            }
+        };
+    }
+
+    /// Hands input to the call. An error is what the peer did wrong.
+    async fn handle(&mut self, input: Input, call: &mut Streams<'_>, now: Timestamp) -> Result<(), String> {
         match input {
             Input::Written(count) => {
                 self.pending.drain(..count);
@@ -362,25 +517,25 @@ impl Active {
                 return Err("the peer does not read what it is told".to_owned());
             }
             Input::Control(count) => {
-                self.reader.push(&buffer[..count]);
-                while let Some((speaker, message)) = self.reader.next().map_err(|error| error.to_string())? {
+                self.reader.push(&self.buffer[..count]);
+                while let Some((about, message)) = self.reader.next().map_err(|error| error.to_string())? {
                     if !std::mem::replace(&mut self.heard, true) {
                         let (name, address) = (&self.connection.peer().name, self.connection.address());
                         let kind = self.ways.kind_of(self.connection.route());
                         limited!(info, "connected to {name} at {address}, {}", kind.name());
                     }
-                    link.on_control(speaker, message, now).map_err(|violation| violation.to_string())?;
+                    call.on_control(about, message, now).map_err(|violation| violation.to_string())?;
                 }
             }
             Input::Datagram(first) => {
                 let mut next: Option<Bytes> = Some(first);
                 for _ in 0..DATAGRAMS_AT_ONCE {
                     let Some(datagram) = next else { break };
-                    link.on_datagram(&datagram, clock::now());
+                    call.on_datagram(&datagram, clock::now());
                     next = self.connection.try_datagram().await;
                 }
                 if let Some(datagram) = next {
-                    link.on_datagram(&datagram, clock::now());
+                    call.on_datagram(&datagram, clock::now());
                 }
             }
         }
@@ -392,18 +547,17 @@ impl Active {
     }
 
     async fn replaced(mut self) {
-        // To whichever ends the peer is; a message for an end that it is not changes nothing.
-        for speaker in [StreamEnd::Sender, StreamEnd::Receiver] {
-            control::encode(&ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, speaker, &mut self.pending);
-        }
+        control::encode(&ControlMessage::Bye { reason: ByeReason::ReplacedByNewer }, None, &mut self.pending);
         self.finish(CloseCode::Replaced, "replaced by a newer connection").await;
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use common::units::Bitrate;
+
     use super::*;
-    use crate::link::both::tests::Half;
+    use crate::link::streams::tests::Half;
     use crate::quic::tests::{identities, options, run};
 
     /// Longest wait for what must come.
@@ -416,21 +570,24 @@ mod tests {
             let listening = Endpoint::bind(&options(&a, &[&b]), ([127, 0, 0, 1], 0).into(), true).unwrap();
             let mode = LinkMode::Dial(listening.local_addr().unwrap().to_string());
             let endpoint = options(&b, &[&a]);
-            let (waker, mut link) = (Waker::default(), Half::default());
+            let (waker, [mut half, mut silent]) = (Waker::default(), <[Half; 2]>::default());
+            let call = Streams::both_ways(Bitrate::from_bps(1_000_000), &mut half, &mut silent);
             let accept = async {
                 let _accepted = listening.incoming().await.unwrap().accept().await.unwrap();
                 std::future::pending::<()>().await;
             };
+            let mut calls = [call];
             // QUIC begins with a size that every path carries and finds that the loopback carries more.
             let driven = tokio::time::timeout(
                 PATIENCE,
-                drive(LinkOptions { mode, identity: b, endpoint, learning: None }, &waker, &mut link),
+                drive(LinkOptions { mode, identity: b, endpoint, learning: None }, &waker, &mut calls),
             );
             tokio::select! {
                 () = accept => {}
                 ended = driven => assert_eq!(ended.expect("the link is told nothing"), Ok(())),
             }
-            let [begun, found] = link.max_datagrams[..] else { panic!("{:?}", link.max_datagrams) };
+            drop(calls);
+            let [begun, found] = half.max_datagrams[..] else { panic!("{:?}", half.max_datagrams) };
             assert!(found > begun, "{found} {begun}");
         });
     }

@@ -1,9 +1,8 @@
-//! The event loop that both daemons turn: one connection, redialled or awaited for ever, between a session and
-//! the network.
+//! The event loop of both programs: connections, redialled or awaited for ever, between streams and the network.
 //!
-//! A daemon implements [`Link`] over its session; [`run`] calls it. All calls come from one thread.
+//! A program implements [`Stream`] for each end of a stream, puts those that it has with a peer into [`Streams`], and gives them to
+//! [`run`].
 
-mod both;
 mod dial;
 mod drive;
 pub(crate) mod gate;
@@ -13,15 +12,14 @@ mod obstacle;
 mod others;
 mod path;
 mod runtime;
+mod stream;
+mod streams;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::config::{Controller, LinkMode, Peer, SharedConfig};
+use common::config::{Controller, LinkMode, SharedConfig};
 use common::reach::Kind;
-use common::session::ProtocolViolation;
-use common::units::Timestamp;
-use common::wire::control::{ControlMessage, StreamEnd};
 use tokio::sync::Notify;
 
 use crate::failure::Failure;
@@ -30,7 +28,6 @@ use crate::quic::EndpointOptions;
 use crate::reach::Learning;
 use crate::tls::Protocol;
 
-pub use self::both::{BothWays, HangUp, Onlooker};
 pub(crate) use self::dial::ADDRESSES_MAX;
 pub use self::drive::run;
 pub use self::live_rate::LiveRate;
@@ -39,74 +36,13 @@ pub use self::obstacle::Obstacle;
 pub use self::path::PathInUse;
 pub(crate) use self::path::Ways;
 pub(crate) use self::runtime::on_the_network;
+pub use self::stream::Stream;
+pub use self::streams::{HangUp, Streams};
 
-/// A daemon as the loop sees it: its session, and what becomes of what comes out.
-pub trait Link {
-    /// Takes the connection of a peer whose key is proved.
-    fn on_connected(&mut self, peer: &Peer, max_datagram: usize, now: Timestamp);
-    /// The connection is gone; another may come.
-    fn on_disconnected(&mut self, now: Timestamp);
-    /// Takes a control message; `speaker`: which end it comes from, as the peer says.
-    fn on_control(
-        &mut self,
-        speaker: StreamEnd,
-        message: ControlMessage,
-        now: Timestamp,
-    ) -> Result<(), ProtocolViolation>;
-    /// A datagram came: media at a receiver, feedback at a sender.
-    fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
-        let _ = (bytes, now);
-    }
-    /// Takes notice that packets take another way from now on; the connection is the same.
-    fn on_path_changed(&mut self, now: Timestamp) {
-        let _ = now;
-    }
-    /// Takes what a datagram can hold from now on, bytes: it changes with the path, and a larger one is not sent.
-    fn on_max_datagram(&mut self, bytes: usize) {
-        let _ = bytes;
-    }
-    /// Takes what keeps the other machine from being met, as far as is known, whenever that changes; none: nothing, or there is a
-    /// connection.
-    fn on_obstacle(&mut self, obstacle: Option<Obstacle>) {
-        let _ = obstacle;
-    }
-    /// Takes notice of another machine that has called meanwhile and was told that this one is in a call.
-    fn on_called(&mut self, peer: &Peer) {
-        let _ = peer;
-    }
-    /// Does what is due after [`Waker::wake`] was called on some thread.
-    fn on_wake(&mut self, now: Timestamp);
-    /// Called every [`TICK`], connected or not: for statistics and the watchdog.
-    fn on_tick(&mut self, state: Option<LinkState>, now: Timestamp);
-    /// Does what is due at the session's deadline.
-    fn handle_timeout(&mut self, now: Timestamp);
-    /// The process was asked to stop (SIGINT, SIGTERM): queue a goodbye.
-    fn on_stop(&mut self, now: Timestamp);
-    /// Returns the next control message to send, and as which end.
-    fn poll_control(&mut self) -> Option<(StreamEnd, ControlMessage)>;
-    /// The next datagram to send now.
-    fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        let _ = now;
-        None
-    }
-    /// Returns the longest time without any packet that means nothing; after it a dialler dials beside the old
-    /// connection. Without a stream, that is a few times QUIC's keep-alive.
-    fn silence_max(&self) -> Duration {
-        IDLE_SILENCE
-    }
-    /// True if this daemon is for one stream and ends with it: one of so many frames, or from or to a file. Any other one
-    /// waits for the next call, or goes on dialling, whatever its peer does.
-    fn is_for_one_stream(&self) -> bool;
-    /// Returns the time to call [`Link::handle_timeout`].
-    fn poll_timeout(&self) -> Option<Timestamp>;
-    /// Returns the next task of the loop. Called after everything else, until it gives `None`.
-    fn poll_action(&mut self, now: Timestamp) -> Option<Action>;
-}
-
-/// A daemon's request to the loop. Queued control messages are sent first in every case.
+/// A stream's request to the loop. Queued control messages are sent first in every case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Close and end well.
+    /// This stream has ended; with the last one, close and end well.
     End,
     /// Close and end with this failure.
     Fail(Failure),
@@ -125,7 +61,7 @@ pub struct LinkState {
     pub path: Kind,
 }
 
-/// Time between two calls of [`Link::on_tick`].
+/// Time between two calls of [`Stream::on_tick`].
 pub const TICK: Duration = Duration::from_millis(250);
 
 /// The sentence of a program that shall dial when nobody has told it whom.
@@ -146,7 +82,7 @@ pub fn streaming_silence(interval: Duration) -> Duration {
 pub struct Waker(pub(crate) Arc<Notify>);
 
 impl Waker {
-    /// Makes the loop call [`Link::on_wake`] soon; several calls may become one.
+    /// Makes the loop call [`Stream::on_wake`] soon; several calls may become one.
     pub fn wake(&self) {
         self.0.notify_one();
     }

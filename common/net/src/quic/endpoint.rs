@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::config::{Controller, Meet, Peer, PublicKey, SharedConfig};
 use common::reach::Route;
-use common::reassemble::DEAD_LINE;
+use common::stream::video::reassemble::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     AsyncUdpSocket, ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, Runtime, TransportConfig, VarInt,

@@ -2,7 +2,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use common::units::{FrameId, SequenceNumber};
-use common::wire::media::{Content as Carried, MediaHeader};
+use common::wire::media::{Content as Carried, Envelope, MediaHeader};
 use picture::coded::{FrameHeader, ReceivedFrame, StepIndex};
 use picture::container::{ContainerReader, Content, Entry, FileFrame};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, Raster};
@@ -39,12 +39,15 @@ fn kept(stream: &Recorded, id: u32, bytes: usize) -> KeptFrame {
 /// A datagram with one block of a frame.
 fn datagram(id: u32, block: u32) -> Vec<u8> {
     let header = MediaHeader {
-        sequence: SequenceNumber(0),
+        envelope: Envelope {
+            stream: 0,
+            sequence: SequenceNumber(0),
+            capture: at(20 * u64::from(id)),
+            sent_offset_us: 0,
+        },
         frame: FrameId(id),
         steps: STEPS,
         reference: 0,
-        capture: at(20 * u64::from(id)),
-        sent_offset_us: 0,
         is_last: false,
         place: None,
         content: Carried::Fragment { block, total: 40, offset: 0 },

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::reassemble::{AssembledFrame, Reassembler};
+use common::stream::video::reassemble::{AssembledFrame, Reassembler};
 use common::units::Timestamp;
 use net::clock;
 use picture::container::ContainerWriter;

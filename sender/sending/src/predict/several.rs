@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use common::prediction::Held;
+use common::stream::video::prediction::Held;
 use kernels::{BackendChoice, Decoder, Picture};
 use picture::coded::{BlockState, ReceivedFrame};
 use picture::gaps::Gaps;

@@ -7,14 +7,15 @@ use common::config::{
     PublicKey, parse_frame_rate, parse_receiver, parse_sender, parse_size, resolve_receiver, resolve_sender,
 };
 use common::linktest::{Answerer, Tester, Turning};
-use common::prediction::{REPLAYS_MAX, References, SentFrame};
-use common::protection::Protection;
 use common::reach::{
     ADDRESSES_MAX, Act, Allowance, Kind, LENGTH_BYTES, Message, Note, PROBE_BYTES_MAX, Probe, Route, Steering, Ticket,
     usable,
 };
-use common::reassemble::Reassembler;
-use common::session::{FrameTimes, ReceiverOptions, ReceiverSession, SenderSession};
+use common::session::{ReceiverSession, SenderSession};
+use common::stream::video::prediction::{REPLAYS_MAX, References, SentFrame};
+use common::stream::video::protection::Protection;
+use common::stream::video::reassemble::Reassembler;
+use common::stream::video::{FrameTimes, ReceiverOptions};
 use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::control::{ControlMessage, ControlReader, StreamEnd, encode};
 use common::wire::feedback::FeedbackHeader;
@@ -130,7 +131,7 @@ fn states(input: &[u8]) {
         references.on_coded(age, Whole, Some(()), now);
     }
     if let Ok(report) = StatesReport::parse(input) {
-        assert_eq!(report.to_bytes(), input);
+        assert_eq!(report.to_bytes(input[1]), input);
         references.on_report(report, now);
         let replays = references.counters().replays;
         let _ = references.next(now, &mut Nothing);
@@ -184,11 +185,11 @@ fn control(input: &[u8]) {
     let mut reader = ControlReader::default();
     for piece in input.chunks(7) {
         reader.push(piece);
-        while let Ok(Some((speaker, message))) = reader.next() {
+        while let Ok(Some((about, message))) = reader.next() {
             let (mut again, mut other) = (Vec::new(), ControlReader::default());
-            encode(&message, speaker, &mut again);
+            encode(&message, about, &mut again);
             other.push(&again);
-            assert_eq!(other.next(), Ok(Some((speaker, message))));
+            assert_eq!(other.next(), Ok(Some((about, message))));
         }
     }
 }
@@ -287,7 +288,7 @@ fn receiver_session(input: &[u8]) {
                 now = now + Duration::from_millis(bytes.len() as u64);
                 session.handle_timeout(now);
             }
-            _ => session.ready(),
+            _ => session.ready(now),
         }
         while session.poll_event().is_some() {}
         while session.poll_control().is_some() {}

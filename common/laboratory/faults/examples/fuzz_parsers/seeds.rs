@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use common::latency::OneWay;
-use common::protection::Protection;
 use common::reach::{Candidate, Introduced, Kind, MAC_BYTES, Message, Note, PROOF_BYTES, Probe, Purpose, Ticket};
-use common::session::{FrameTimes, SenderSession};
+use common::session::SenderSession;
+use common::stream::video::protection::Protection;
+use common::stream::video::{FrameTimes, VIDEO};
 use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ByeReason, ControlMessage, encode};
+use common::wire::control::{ByeReason, ControlMessage, StreamEnd, StreamId, encode};
 use common::wire::feedback::FeedbackHeader;
 use common::wire::probe::{Arrived, OtherWay, TestDatagram};
 use common::wire::states::{Fate, StatesReport};
@@ -42,12 +43,12 @@ pub(crate) fn write() -> anyhow::Result<()> {
         ByeReason::Protocol("a sentence".to_owned()),
         ByeReason::ReplacedByNewer,
     ];
-    let hello = |role| ControlMessage::Hello { version: PROTOCOL_VERSION, role };
+    let hello = |end| ControlMessage::Hello { version: PROTOCOL_VERSION, sends: end == StreamEnd::Sender };
     let welcome = ControlMessage::Welcome { params, start_frame: FrameId(0) };
     let pong = ControlMessage::Pong { id: 0, ping_sent: now, received: now, sent: now };
-    let message = |message: &ControlMessage, speaker| {
+    let message = |message: &ControlMessage, end| {
         let mut bytes = Vec::new();
-        encode(message, speaker, &mut bytes);
+        encode(message, (!message.is_of_path()).then_some(StreamId { number: VIDEO, end }), &mut bytes);
         bytes
     };
     let [sender, receiver] = ROLES;
@@ -121,7 +122,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
     put("feedback", "none", &report.encode(std::iter::empty()))?;
     let gaps = Gaps::new(vec![0..1, 20..24]).context("gaps")?;
     let fates = vec![Fate::Used(Gaps::default()), Fate::Used(gaps), Fate::NotUsed, Fate::LacksReference];
-    let states = StatesReport { newest: FrameId(18), hash: Some((0, 7)), fates }.to_bytes();
+    let states = StatesReport { newest: FrameId(18), hash: Some((0, 7)), fates }.to_bytes(VIDEO);
     put("states", "four", &states)?;
     let mut sending = Vec::new();
     record(CONTROL, &message(&hello(receiver), receiver), &mut sending);

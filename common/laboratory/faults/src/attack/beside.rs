@@ -9,7 +9,7 @@ use anyhow::Result;
 use common::config::PublicKey;
 use common::netsim::Random;
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, StreamEnd, encode};
+use common::wire::control::{StreamEnd, encode};
 use net::tls::Protocol;
 use rustls::sign::CertifiedKey;
 use tokio::net::UdpSocket;
@@ -134,7 +134,7 @@ fn link_tests(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
 
 fn caller(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
     let mut hello = Vec::new();
-    encode(&ControlMessage::Hello { version: PROTOCOL_VERSION, role: ground.dials }, ground.dials, &mut hello);
+    encode(&hostile::hello(PROTOCOL_VERSION, ground.dials), None, &mut hello);
     call(ground, stop, &ground.second, Protocol::Call, CallerAct::Say(Arc::new(vec![hello])))
 }
 

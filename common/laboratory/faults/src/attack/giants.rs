@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
-use common::wire::media::{Content, MediaHeader};
+use common::wire::media::{Content, Envelope, MediaHeader};
 use picture::coded::{FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize, Raster};
 use picture::params::{Boundary, CodecParams, Padding, Profile, StreamParams};
@@ -39,12 +39,15 @@ fn params(width: u32, height: u32, rate: (u32, u32)) -> Result<StreamParams> {
 fn datagram(sequence: u32, frame: u32, block: u32, total: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
     MediaHeader {
-        sequence: SequenceNumber(sequence),
+        envelope: Envelope {
+            stream: 0,
+            sequence: SequenceNumber(sequence),
+            capture: Timestamp::from_us(1_000_000 + 1_000 * u64::from(frame)),
+            sent_offset_us: 0,
+        },
         frame: FrameId(frame),
         steps: FrameHeader { step: StepIndex::MIN, fine_blocks: 0 },
         reference: 0,
-        capture: Timestamp::from_us(1_000_000 + 1_000 * u64::from(frame)),
-        sent_offset_us: 0,
         is_last: false,
         place: None,
         content: Content::Fragment { block, total, offset: 0 },

@@ -148,8 +148,7 @@ pub(super) fn in_call<T>(
         // The victim speaks once something has come: a Hello's length, which is that of each version's.
         let hello = |version| {
             let mut bytes = Vec::new();
-            let role = StreamEnd::Receiver;
-            encode(&ControlMessage::Hello { version, role }, role, &mut bytes);
+            encode(&ControlMessage::Hello { version, sends: false }, None, &mut bytes);
             bytes
         };
         line.send.write_all(&hello(PROTOCOL_VERSION)[..LENGTH_BYTES]).await?;

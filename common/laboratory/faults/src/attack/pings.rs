@@ -20,7 +20,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     sender.begin();
     let mut pings = Vec::new();
     for id in 0..1_000 {
-        encode(&ControlMessage::Ping { id, sent: Timestamp::default() }, StreamEnd::Receiver, &mut pings);
+        encode(&ControlMessage::Ping { id, sent: Timestamp::default() }, None, &mut pings);
     }
     let verdict = call(testbed, "receiver", "sender", async |endpoint| {
         let mut line = HostileLine::open(endpoint, address, StreamEnd::Receiver).await?;

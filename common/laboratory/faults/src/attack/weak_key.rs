@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, StreamEnd, encode};
+use common::wire::control::{ControlMessage, encode};
 use net::identity::Identity;
 use net::tls::{Protocol, spki};
 use rustls::pki_types::CertificateDer;
@@ -77,11 +77,7 @@ fn entry(testbed: &Testbed, address: SocketAddr) -> Result<Option<u32>> {
 async fn answer(connection: &quinn::Connection) -> Result<()> {
     let (mut send, mut receive) = connection.open_bi().await?;
     let mut hello = Vec::new();
-    encode(
-        &ControlMessage::Hello { version: PROTOCOL_VERSION, role: StreamEnd::Sender },
-        StreamEnd::Sender,
-        &mut hello,
-    );
+    encode(&ControlMessage::Hello { version: PROTOCOL_VERSION, sends: true }, None, &mut hello);
     send.write_all(&hello).await?;
     receive.read_exact(&mut [0]).await?;
     Ok(())

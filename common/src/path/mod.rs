@@ -1,0 +1,576 @@
+//! The path to one peer, whatever it carries: greeting, clocks, feedback, loss, target rate and pace, as a state machine without
+//! a clock or a socket.
+//!
+//! Sequence numbers count the datagrams of a connection, of all its streams. The peer's feedback reports tell of each when it came;
+//! from that follow loss and target. [`Path::budget`] shares the target among the streams that leave, by rank.
+//!
+//! ```text
+//! both: Hello            whoever receives: Ping    whoever sends: Pong, Stalled
+//!                        whoever receives: feedback datagrams
+//! ```
+
+pub mod clock;
+mod loss;
+mod outbox;
+pub(crate) mod pacing;
+mod pings;
+mod rate;
+mod reception;
+mod sent;
+mod sequence;
+mod shares;
+mod watch;
+
+use std::time::Duration;
+
+use self::clock::ClockOffset;
+pub use self::loss::LossEstimate;
+use self::loss::LossMeter;
+pub(crate) use self::outbox::Outbox;
+use self::pings::Pings;
+use self::rate::{RateControl, Told};
+use self::reception::Reception;
+use self::sent::{Arrival, SentLog, round_trip};
+use self::shares::Shares;
+pub use self::shares::{Rank, Share};
+use self::watch::Watch;
+use crate::act_limit::ActLimit;
+use crate::reason::{Reason, ReasonCounts, Reasons};
+use crate::units::{Bitrate, SequenceNumber, Timestamp};
+use crate::wire::control::{ByeReason, ControlMessage};
+use crate::wire::feedback::{FeedbackHeader, is_feedback};
+use crate::wire::media::Envelope;
+use crate::wire::{PROTOCOL_VERSION, PacketError, on_wire, states};
+
+/// Pings that are answered: 20 a second for long, as in a receiver's first moments; at once, twice as many as gather
+/// while QUIC waits on a dead line.
+fn pings_allowed(now: Timestamp) -> ActLimit {
+    ActLimit::new(64, Duration::from_millis(50), now)
+}
+
+/// Stall of which the receiver is told, together with shorter ones before.
+const STALL_TOLD: Duration = Duration::from_millis(10);
+
+/// The peer broke the protocol, or wants what this end does not give; the text is a sentence about it. A Bye that says so is
+/// queued; send it, then close the connection.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ProtocolViolation(pub String);
+
+impl ProtocolViolation {
+    /// Returns the error of a peer that broke the protocol in this way.
+    pub fn of(text: &str) -> Self {
+        Self(format!("the peer broke the protocol: {text}"))
+    }
+}
+
+/// Directions in which a machine's streams go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Directions {
+    /// It only sends.
+    Sends,
+    /// It only receives.
+    Receives,
+    /// It sends and receives, as its peer does.
+    Both,
+}
+
+/// The counts of a path since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCounters {
+    /// Datagrams that the peer has reported lost.
+    pub datagrams_lost: u64,
+    /// Datagrams that the peer has reported received.
+    pub datagrams_received: u64,
+    /// Feedback reports that were malformed, or that reported datagrams never sent.
+    pub feedback_malformed: u64,
+    /// Feedback reports that were overtaken by newer ones, or came while nothing was streamed.
+    pub feedback_unwanted: u64,
+    /// Round trip that the last feedback report shows, without the time that it waited to be sent.
+    pub rtt: Option<Duration>,
+    /// Time for which the program should have run while it sent, and did not.
+    pub send_stalled: Duration,
+    /// Time for which the program should have run while it received, in this connection, and did not.
+    pub receive_stalled: Duration,
+    /// Time for which the peer's program should have run and did not, as it says.
+    pub peer_stalled: Duration,
+    /// Datagrams of this connection that have left there and not come, as far as their numbers tell.
+    pub datagrams_missing: u64,
+    /// Datagrams that are of no kind.
+    pub datagrams_malformed: u64,
+    /// Decisions of the rate control, by reason.
+    pub reasons: ReasonCounts,
+}
+
+impl PathCounters {
+    /// Returns the share of the reported datagrams that were lost, 0 to 1.
+    pub fn loss(&self) -> f64 {
+        let reported = self.datagrams_lost + self.datagrams_received;
+        self.datagrams_lost as f64 / reported.max(1) as f64
+    }
+}
+
+/// The meaning of a feedback report, or of another datagram for a stream's sending end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FeedbackOutcome {
+    /// It has been taken into account.
+    Accepted,
+    /// It is older than one already taken.
+    OutOfDate,
+    /// It is none of this stream, and why.
+    Malformed(PacketError),
+    /// Nothing is streamed.
+    Unexpected,
+}
+
+/// A media datagram as the path sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Time at which it left, peer's clock.
+    pub sent: Timestamp,
+    /// Time since the first of those that have overtaken it came, zero if none has; none if it is not new, as far as known.
+    pub late: Option<Duration>,
+}
+
+/// Whom a datagram is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Datagram {
+    /// The path, which has taken it: a feedback report.
+    Feedback(FeedbackOutcome),
+    /// The receiving end of this stream.
+    Media(u8, Arrived),
+    /// The sending end of this stream.
+    States(u8),
+    /// Nobody: what is wrong with it.
+    Malformed(PacketError),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Disconnected,
+    /// Hello is out, the peer's is not in.
+    Greeting,
+    Greeted,
+    /// A Bye has gone.
+    Over,
+}
+
+/// The path to a peer: one for each, from connection to connection.
+#[derive(Debug)]
+pub struct Path {
+    directions: Directions,
+    phase: Phase,
+    rate_max: Bitrate,
+    max_datagram: usize,
+    next_sequence: SequenceNumber,
+    sent: SentLog,
+    /// Empty; keeps its memory from one feedback report to the next.
+    arrivals: Vec<Arrival>,
+    loss_meter: LossMeter,
+    loss: LossEstimate,
+    shares: Shares,
+    /// While anything is streamed from here.
+    rate: Option<RateControl>,
+    watch: Option<Watch>,
+    /// Time for which the program has stood still since then, and what the peer knows of it.
+    stalled: Duration,
+    stalled_told: Duration,
+    reception: Reception,
+    /// True once a stream of this connection comes: feedback reports leave.
+    receives: bool,
+    /// Stalls of this connection that the peer has told of.
+    peer_stalled: Duration,
+    pings: Pings,
+    pings_answered: ActLimit,
+    control: Outbox,
+    counters: PathCounters,
+    reasons: Reasons,
+    /// Lost and received of earlier connections.
+    reported_before: (u64, u64),
+}
+
+impl Path {
+    /// Creates a path without a connection, over which goes what `directions` say, and from here at most `rate_max`.
+    pub fn new(directions: Directions, rate_max: Bitrate) -> Self {
+        let now = Timestamp::default();
+        Self {
+            directions,
+            phase: Phase::Disconnected,
+            rate_max,
+            max_datagram: 0,
+            next_sequence: SequenceNumber(0),
+            sent: SentLog::default(),
+            arrivals: Vec::new(),
+            loss_meter: LossMeter::default(),
+            loss: LossEstimate::default(),
+            shares: Shares::default(),
+            rate: None,
+            watch: None,
+            stalled: Duration::ZERO,
+            stalled_told: Duration::ZERO,
+            reception: Reception::new(now),
+            receives: false,
+            peer_stalled: Duration::ZERO,
+            pings: Pings::new(now),
+            pings_answered: pings_allowed(now),
+            control: Outbox::default(),
+            counters: PathCounters::default(),
+            reasons: Reasons::default(),
+            reported_before: (0, 0),
+        }
+    }
+
+    /// Takes a new connection whose datagrams hold at most `max_datagram` bytes. Ends an earlier one.
+    pub fn on_connected(&mut self, now: Timestamp, max_datagram: usize) {
+        self.on_disconnected();
+        self.max_datagram = max_datagram;
+        self.phase = Phase::Greeting;
+        self.reception = Reception::new(now);
+        self.pings = Pings::new(now);
+        self.pings_answered = pings_allowed(now);
+        let sends = self.directions != Directions::Receives;
+        self.control.push(ControlMessage::Hello { version: PROTOCOL_VERSION, sends });
+    }
+
+    /// Ends the connection; the path waits for the next.
+    pub fn on_disconnected(&mut self) {
+        self.shares.clear();
+        self.end_sending();
+        (self.next_sequence, self.sent) = (SequenceNumber(0), SentLog::default());
+        self.reported_before = (self.counters.datagrams_lost, self.counters.datagrams_received);
+        self.counters.rtt = None;
+        (self.receives, self.peer_stalled) = (false, Duration::ZERO);
+        self.pings = Pings::new(Timestamp::default());
+        self.control.clear();
+        self.phase = Phase::Disconnected;
+    }
+
+    /// Takes a message about the path. Afterwards [`Self::has_greeted`] may be true.
+    pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        match (self.phase, message) {
+            (Phase::Disconnected | Phase::Over, _) => Ok(()),
+            (_, ControlMessage::Bye { .. }) => {
+                self.phase = Phase::Over;
+                Ok(())
+            }
+            (Phase::Greeting, ControlMessage::Hello { version, sends }) => {
+                if let Err(text) = check_hello(version, sends, self.directions) {
+                    return self.violation(&text);
+                }
+                self.phase = Phase::Greeted;
+                if self.asks_time() {
+                    self.ping(now);
+                }
+                Ok(())
+            }
+            (Phase::Greeted, ControlMessage::Ping { id, sent }) => {
+                if !self.pings_answered.take(now) {
+                    return self.violation("more than 64 pings at once or 20 a second");
+                }
+                self.control.push(ControlMessage::Pong { id, ping_sent: sent, received: now, sent: now });
+                Ok(())
+            }
+            (Phase::Greeted, ControlMessage::Pong { id, received, sent, .. }) => {
+                self.pings.on_pong(id, received, sent, now);
+                Ok(())
+            }
+            (Phase::Greeted, ControlMessage::Stalled { total }) => {
+                let more = total.saturating_sub(self.peer_stalled);
+                self.peer_stalled = self.peer_stalled.max(total);
+                self.counters.peer_stalled = self.counters.peer_stalled.saturating_add(more);
+                Ok(())
+            }
+            (Phase::Greeting, _) => self.violation("a message before Hello"),
+            (Phase::Greeted, ControlMessage::Hello { .. }) => self.violation("a second Hello"),
+            (Phase::Greeted, _) => self.violation("a message about no stream that only streams have"),
+        }
+    }
+
+    /// Takes a message if it is about the path; returns true if it is for a stream, and streams may hear it. Before Hello none does.
+    pub fn takes(&mut self, message: &ControlMessage, now: Timestamp) -> Result<bool, ProtocolViolation> {
+        if message.is_of_path() {
+            return self.on_control(message.clone(), now).map(|()| false);
+        }
+        match self.phase {
+            Phase::Greeting if !matches!(message, ControlMessage::Bye { .. }) => {
+                self.violation("a message before Hello").map(|()| false)
+            }
+            Phase::Greeting | Phase::Greeted => Ok(true),
+            Phase::Disconnected | Phase::Over => Ok(false),
+        }
+    }
+
+    /// Returns true if both Hellos are there and no Bye: streams may begin.
+    pub fn has_greeted(&self) -> bool {
+        self.phase == Phase::Greeted
+    }
+
+    /// Ends the connection for what the peer has done. Returns the error that says so.
+    pub fn violation(&mut self, text: &str) -> Result<(), ProtocolViolation> {
+        if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
+            self.control.push(ControlMessage::Bye { reason: ByeReason::Protocol(text.to_owned()) });
+            self.phase = Phase::Over;
+        }
+        Err(ProtocolViolation::of(text))
+    }
+
+    /// Begins, or goes on with, a stream from here: its first datagram may leave. A path's first one begins the rate control.
+    pub fn begin(&mut self, number: u8, share: Share, now: Timestamp) {
+        self.shares.set(number, share);
+        let interval = self.shares.interval().unwrap_or(share.interval);
+        match &mut self.rate {
+            Some(rate) => rate.set_interval(interval),
+            None => {
+                self.rate = Some(RateControl::new(self.rate_max, interval, now));
+                self.watch = Some(Watch::new(now));
+            }
+        }
+    }
+
+    /// Ends a stream from here. With the last one the rate control ends.
+    pub fn end(&mut self, number: u8) {
+        if self.shares.remove(number) && self.shares.is_empty() {
+            self.end_sending();
+        }
+    }
+
+    fn end_sending(&mut self) {
+        (self.rate, self.watch) = (None, None);
+        (self.stalled, self.stalled_told) = (Duration::ZERO, Duration::ZERO);
+    }
+
+    /// Takes notice that a stream comes from now on: feedback reports leave.
+    pub fn receive(&mut self, now: Timestamp) {
+        if !std::mem::replace(&mut self.receives, true) {
+            self.reception.begin(now);
+        }
+    }
+
+    /// Takes notice that what leaves from now on takes another way, which may be longer: that is no queue.
+    pub fn on_path_changed(&mut self, now: Timestamp) {
+        if let Some(rate) = &mut self.rate {
+            rate.on_path_changed(now);
+        }
+    }
+
+    /// Sets what a datagram can hold, bytes.
+    pub fn set_max_datagram(&mut self, bytes: usize) {
+        self.max_datagram = bytes;
+    }
+
+    /// Returns what a datagram can hold, bytes.
+    pub fn max_datagram(&self) -> usize {
+        self.max_datagram
+    }
+
+    /// Changes the most that leaves, also in the middle of a stream.
+    pub fn set_rate_max(&mut self, rate_max: Bitrate) {
+        self.rate_max = rate_max;
+        if let Some(rate) = &mut self.rate {
+            rate.set_max(rate_max);
+        }
+    }
+
+    /// Returns the first target of a path from which at most `rate_max` leaves.
+    pub fn first_target(rate_max: Bitrate) -> Bitrate {
+        RateControl::start(rate_max)
+    }
+
+    /// Returns what all streams from here with all that is around them may take, bits a second.
+    pub fn target(&self) -> Bitrate {
+        self.rate.as_ref().map_or(RateControl::start(self.rate_max), RateControl::target)
+    }
+
+    /// Returns the part of the target for stream `number`: what those of lower rank leave, at most what it needs.
+    pub fn budget(&self, number: u8) -> Bitrate {
+        self.shares.of(number, self.target())
+    }
+
+    /// Returns the rate at which a burst of datagrams leaves, bits a second.
+    pub fn pace(&self) -> Bitrate {
+        self.rate.as_ref().map_or(self.rate_max, RateControl::pace)
+    }
+
+    /// Returns true if the peer has been silent for so long that only what is coarse should go.
+    pub fn is_coarse_only(&self) -> bool {
+        self.rate.as_ref().is_some_and(RateControl::is_coarse_only)
+    }
+
+    /// Returns what the network has lost of late.
+    pub fn loss(&self) -> LossEstimate {
+        self.loss
+    }
+
+    /// Returns the time for which the program should have run while it received, in this connection, and did not.
+    pub fn receive_stalled(&self) -> Duration {
+        self.reception.stalled()
+    }
+
+    /// Returns the peer's clock.
+    pub fn clock(&self) -> &ClockOffset {
+        self.pings.clock()
+    }
+
+    /// Notes that the program runs, and whether it has stood still before: that is told to the rate control, which would
+    /// see a queue or a silence, and to the peer.
+    pub fn look(&mut self, now: Timestamp) {
+        let Some((from, late)) = self.watch.as_mut().and_then(|watch| watch.look(now)) else { return };
+        self.sent.on_stall(from);
+        if let Some(rate) = &mut self.rate {
+            rate.on_stall(late, now);
+        }
+        self.counters.send_stalled += late;
+        self.stalled += late;
+        if self.stalled - self.stalled_told >= STALL_TOLD {
+            self.stalled_told = self.stalled;
+            self.control.push(ControlMessage::Stalled { total: self.stalled });
+        }
+    }
+
+    /// Takes a datagram that leaves now and has so many bytes. Returns its number.
+    pub fn send(&mut self, bytes: usize, now: Timestamp) -> SequenceNumber {
+        let sequence = self.next_sequence;
+        self.next_sequence = sequence.next();
+        self.sent.on_sent(on_wire(bytes), now);
+        if let Some(rate) = &mut self.rate {
+            rate.on_sent(on_wire(bytes), now);
+        }
+        sequence
+    }
+
+    /// Takes a datagram of the peer and says whom it is for. A feedback report changes the target.
+    pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> Datagram {
+        if is_feedback(datagram) {
+            return Datagram::Feedback(self.on_feedback(datagram, now));
+        }
+        if let Some(stream) = states::stream_of(datagram) {
+            self.look(now);
+            return Datagram::States(stream);
+        }
+        match Envelope::parse(datagram) {
+            Ok(envelope) => {
+                let sent = envelope.sent();
+                let late = if self.receives { self.reception.on_datagram(envelope.sequence, sent, now) } else { None };
+                Datagram::Media(envelope.stream, Arrived { sent, late })
+            }
+            Err(error) => {
+                self.counters.datagrams_malformed += 1;
+                Datagram::Malformed(error)
+            }
+        }
+    }
+
+    fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> FeedbackOutcome {
+        self.look(now);
+        let outcome = if self.rate.is_some() || self.next_sequence.0 > 0 {
+            self.take_feedback(datagram, now).unwrap_or_else(FeedbackOutcome::Malformed)
+        } else {
+            FeedbackOutcome::Unexpected
+        };
+        match outcome {
+            FeedbackOutcome::Accepted => {}
+            FeedbackOutcome::OutOfDate | FeedbackOutcome::Unexpected => self.counters.feedback_unwanted += 1,
+            FeedbackOutcome::Malformed(_) => self.counters.feedback_malformed += 1,
+        }
+        outcome
+    }
+
+    fn take_feedback(&mut self, datagram: &[u8], now: Timestamp) -> Result<FeedbackOutcome, PacketError> {
+        let (header, ages) = FeedbackHeader::parse(datagram)?;
+        self.arrivals.clear();
+        let Some(fates) = self.sent.on_feedback(&header, &ages, &mut self.arrivals, &mut self.loss_meter)? else {
+            return Ok(FeedbackOutcome::OutOfDate);
+        };
+        self.loss = self.loss_meter.estimate();
+        let (lost, received) = self.reported_before;
+        self.counters.datagrams_lost = lost + u64::from(header.missing);
+        self.counters.datagrams_received = received + u64::from(header.received);
+        let rtt = self.arrivals.last().map(|newest| round_trip(&header, newest, now));
+        self.counters.rtt = rtt.or(self.counters.rtt);
+        if let Some(rate) = &mut self.rate {
+            let in_flight_bytes = self.sent.in_flight_bytes();
+            let feedback_late = self.sent.feedback_late(&header, now);
+            let unsure_us = header.unsure.as_micros() as u64;
+            let unsure_from = Timestamp::from_us(header.time.as_us().saturating_sub(unsure_us));
+            let unsure_from = Some(unsure_from).filter(|_| unsure_us > 0);
+            let arrivals = &self.arrivals;
+            rate.on_feedback(&Told { arrivals, rtt, fates, in_flight_bytes, unsure_from, feedback_late }, now);
+        }
+        self.take_reasons();
+        Ok(FeedbackOutcome::Accepted)
+    }
+
+    /// Returns the next message for the peer that is of no stream.
+    pub fn poll_control(&mut self) -> Option<ControlMessage> {
+        self.control.pop()
+    }
+
+    /// Returns the feedback report that is due.
+    pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        if self.receives { self.reception.poll(now) } else { None }
+    }
+
+    /// Returns the time to poll for datagrams and call [`Self::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        let ping = self.asks_time().then(|| self.pings.next_at());
+        let feedback = self.receives.then(|| self.reception.next_at());
+        let silence = self.rate.as_ref().map(RateControl::next_timeout);
+        let look = self.watch.as_ref().map(Watch::next_at);
+        [ping, feedback, silence, look].into_iter().flatten().min()
+    }
+
+    /// Does what is due, once the time of [`Self::poll_timeout`] has come. Feedback reports wait in [`Self::poll_datagram`].
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        self.look(now);
+        if let Some(rate) = &mut self.rate {
+            rate.handle_timeout(now);
+        }
+        self.take_reasons();
+        if self.asks_time() && self.pings.next_at() <= now {
+            self.ping(now);
+        }
+    }
+
+    /// The next reason for what the target has done. Those that nobody takes are forgotten in the end.
+    pub fn poll_reason(&mut self) -> Option<Reason> {
+        self.reasons.pop()
+    }
+
+    /// Returns what has been counted.
+    pub fn counters(&self) -> PathCounters {
+        let (receive_stalled, datagrams_missing) = (self.reception.stalled(), self.reception.missing());
+        PathCounters { receive_stalled, datagrams_missing, ..self.counters }
+    }
+
+    /// Returns true if the peer's clock is wanted and the peer answers.
+    fn asks_time(&self) -> bool {
+        self.has_greeted() && self.directions != Directions::Sends
+    }
+
+    fn ping(&mut self, now: Timestamp) {
+        let ping = self.pings.ping(now);
+        self.control.push(ping);
+    }
+
+    fn take_reasons(&mut self) {
+        let Some(rate) = &mut self.rate else { return };
+        for reason in rate.take_reasons() {
+            self.reasons.push(reason, &mut self.counters.reasons);
+        }
+    }
+}
+
+/// Returns an error, as a sentence for both ends, unless the peer speaks our version and takes what we send, or sends what we take.
+fn check_hello(version: u16, sends: bool, own: Directions) -> Result<(), String> {
+    if version != PROTOCOL_VERSION {
+        return Err(format!(
+            "protocol versions {version} and {PROTOCOL_VERSION} do not understand each other: update the older program"
+        ));
+    }
+    match (own, sends) {
+        (Directions::Sends, true) => Err("both ends are senders: one must be a receiver".to_owned()),
+        (Directions::Receives, false) => Err("both ends are receivers: one must be a sender".to_owned()),
+        _ => Ok(()),
+    }
+}
