@@ -126,7 +126,7 @@ pub enum FeedbackOutcome {
 
 /// A media datagram as the path sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrived {
+pub struct MediaArrival {
     /// Time at which it left, peer's clock.
     pub sent: Timestamp,
     /// Time since the first of those that have overtaken it came, zero if none has; none if it is not new, as far as known.
@@ -139,7 +139,7 @@ pub enum Datagram {
     /// The path, which has taken it: a feedback report.
     Feedback(FeedbackOutcome),
     /// The receiving end of this stream.
-    Media(u8, Arrived),
+    Media(u8, MediaArrival),
     /// The sending end of this stream.
     States(u8),
     /// Nobody: what is wrong with it.
@@ -452,7 +452,7 @@ impl Path {
             Ok(envelope) => {
                 let sent = envelope.sent();
                 let late = if self.receives { self.reception.on_datagram(envelope.sequence, sent, now) } else { None };
-                Datagram::Media(envelope.stream, Arrived { sent, late })
+                Datagram::Media(envelope.stream, MediaArrival { sent, late })
             }
             Err(error) => {
                 self.counters.datagrams_malformed += 1;

@@ -8,12 +8,12 @@ use crate::units::Bitrate;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(pub u8);
 
-/// What a stream asks of its path.
+/// The wishes of a stream for its part of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Its place among the streams.
     pub rank: Rank,
-    /// What it takes with all that is around it; none: whatever is left.
+    /// Rate that it needs with all that is around it; none: whatever is left.
     pub needs: Option<Bitrate>,
     /// Time between its frames or packets.
     pub interval: Duration,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::{Peer, PublicKey};
-use common::path::{Arrived, Path, ProtocolViolation};
+use common::path::{MediaArrival, Path, ProtocolViolation};
 use common::stream::video::{ReceiverEvent, ReceiverOptions, VideoReceiver};
 use common::units::{FrameId, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, SourceState};
@@ -214,7 +214,7 @@ impl Stream for ReceiverLink {
         self.stream.on_control(message, path, now)
     }
 
-    fn on_datagram(&mut self, bytes: &[u8], arrived: Option<Arrived>, path: &mut Path, now: Timestamp) {
+    fn on_datagram(&mut self, bytes: &[u8], arrived: Option<MediaArrival>, path: &mut Path, now: Timestamp) {
         let Some(arrived) = arrived else { return };
         if let (Some(tap), Some(stream), true) = (&self.recording, &self.recorded, self.stream.is_streaming()) {
             tap.datagram(stream, bytes, now);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use common::config::Peer;
-use common::path::{Arrived, Path, ProtocolViolation};
+use common::path::{MediaArrival, Path, ProtocolViolation};
 use common::units::Timestamp;
 use common::wire::control::ControlMessage;
 
@@ -32,7 +32,7 @@ pub trait Stream {
     fn on_control(&mut self, message: ControlMessage, path: &mut Path, now: Timestamp)
     -> Result<(), ProtocolViolation>;
     /// Takes a datagram of the stream's other end: media, of which the path knows when it left, or a report.
-    fn on_datagram(&mut self, bytes: &[u8], arrived: Option<Arrived>, path: &mut Path, now: Timestamp) {
+    fn on_datagram(&mut self, bytes: &[u8], arrived: Option<MediaArrival>, path: &mut Path, now: Timestamp) {
         let _ = (bytes, arrived, path, now);
     }
     /// Takes notice of a feedback report, which may have changed the target.

@@ -1,4 +1,4 @@
-use common::path::Arrived;
+use common::path::MediaArrival;
 use common::wire::PROTOCOL_VERSION;
 use common::wire::media::MEDIA_VERSION;
 
@@ -41,7 +41,7 @@ impl Stream for Half {
         self.heard.push("control");
         Ok(())
     }
-    fn on_datagram(&mut self, _: &[u8], _: Option<Arrived>, _: &mut Path, _: Timestamp) {
+    fn on_datagram(&mut self, _: &[u8], _: Option<MediaArrival>, _: &mut Path, _: Timestamp) {
         self.heard.push("datagram");
     }
     fn on_target(&mut self, path: &Path) {

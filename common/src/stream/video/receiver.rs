@@ -15,7 +15,7 @@ use self::inbound::Inbound;
 use super::VIDEO;
 use super::reassemble::DatagramOutcome;
 use crate::act_limit::ActLimit;
-use crate::path::{Arrived, Outbox, Path, ProtocolViolation};
+use crate::path::{MediaArrival, Outbox, Path, ProtocolViolation};
 use crate::reason::{Reason, Reasons};
 use crate::units::Timestamp;
 use crate::wire::control::{ByeReason, ControlMessage, SourceState};
@@ -188,7 +188,13 @@ impl VideoReceiver {
     }
 
     /// Takes a datagram, of which the path knows when it left. Afterwards take the events.
-    pub fn on_datagram(&mut self, datagram: &[u8], arrived: Arrived, path: &Path, now: Timestamp) -> DatagramOutcome {
+    pub fn on_datagram(
+        &mut self,
+        datagram: &[u8],
+        arrived: MediaArrival,
+        path: &Path,
+        now: Timestamp,
+    ) -> DatagramOutcome {
         self.counters.bytes_received += datagram.len() as u64;
         let outcome = match &mut self.inbound {
             Some(inbound) if self.phase == ReceiverPhase::Streaming => inbound.on_datagram(datagram, arrived, now),
