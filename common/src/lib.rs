@@ -16,6 +16,7 @@ mod named;
 pub mod netsim;
 pub mod path;
 pub mod percentiles;
+mod public_key;
 pub mod reach;
 pub mod reason;
 pub mod session;

@@ -6,14 +6,17 @@
 
 pub mod clock;
 pub mod failure;
+mod gate;
 pub mod identity;
 pub mod limit;
 pub mod link;
 pub mod linktest;
+mod live_rate;
 pub mod lock;
 mod quic;
 pub mod quoted;
 pub mod reach;
+mod runtime;
 pub mod stop;
 pub mod tls;
 pub mod wait;

@@ -14,9 +14,11 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::limited;
-use crate::link::{ADDRESSES_MAX, LiveRate, TestWay, Ways, find_to_test, on_the_network};
+use crate::link::{ADDRESSES_MAX, TestWay, Ways, find_to_test};
+use crate::live_rate::LiveRate;
 use crate::quic::{CloseCode, Endpoint, EndpointOptions, Probing, QuicError};
 use crate::quoted::Quoted;
+use crate::runtime::on_the_network;
 use crate::tls::Protocol;
 use crate::zones;
 

@@ -6,14 +6,13 @@
 mod error;
 mod hint;
 mod parse;
-mod public_key;
 pub mod raw;
 mod resolve;
 mod resolved;
 
+pub use crate::public_key::{InvalidPublicKey, PublicKey, is_same_key, looks_like_key};
 pub use error::ConfigError;
 pub use parse::{parse_peers, parse_receiver, parse_sender};
-pub use public_key::{InvalidPublicKey, PublicKey, is_same_key, looks_like_key};
 pub use resolve::{
     DEFAULT_PORT, LATENCY_MS_MAX, candidate_of, parse_frame_rate, parse_size, resolve_receiver, resolve_sender,
     with_port,

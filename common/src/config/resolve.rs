@@ -11,12 +11,12 @@ use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize};
 use picture::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
 
 use super::error::ConfigError;
-use super::public_key::PublicKey;
 use super::raw;
 use super::resolved::{
     Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, TURN_PORTS,
     Turn, WindowBackend,
 };
+use crate::public_key::PublicKey;
 use crate::reach::{ADDRESSES_MAX, Candidate, FOUND_MAX, Kind, PLACES_MAX, is_of_one_cable, usable};
 use crate::stream::video::protection::Protection;
 use crate::units::Bitrate;

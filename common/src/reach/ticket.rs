@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::candidate::{Candidate, take};
-use crate::config::PublicKey;
+use crate::public_key::PublicKey;
 
 /// Lifetime of a ticket, seconds.
 pub const TICKET_LIFE_S: u64 = 600;

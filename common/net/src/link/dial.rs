@@ -14,9 +14,9 @@ use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::gate::{Answer, Gate};
 use super::obstacle::Obstacles;
 use crate::clock;
+use crate::gate::{Answer, Gate};
 use crate::limit::Limit;
 use crate::limited;
 use crate::linktest;

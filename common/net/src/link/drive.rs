@@ -22,7 +22,7 @@ use super::meet::Meeting;
 use super::obstacle::{Obstacle, Obstacles};
 use super::others::turn_away;
 use super::path::Ways;
-use super::runtime::on_the_network;
+
 use super::streams::Streams;
 use super::{Action, IDLE_SILENCE, LinkOptions, LinkState, NOBODY, TICK, Waker};
 use crate::clock;
@@ -31,6 +31,7 @@ use crate::limit::Limit;
 use crate::limited;
 use crate::quic::{CloseCode, Connection, Endpoint, InCall, Input, QuicError};
 use crate::reach::{Learning, has_network};
+use crate::runtime::on_the_network;
 use crate::stop::Requests;
 use crate::wait;
 

@@ -5,13 +5,10 @@
 
 mod dial;
 mod drive;
-pub(crate) mod gate;
-mod live_rate;
 mod meet;
 mod obstacle;
 mod others;
 mod path;
-mod runtime;
 mod stream;
 mod streams;
 
@@ -24,18 +21,17 @@ use tokio::sync::Notify;
 
 use crate::failure::Failure;
 use crate::identity::Identity;
+pub use crate::live_rate::LiveRate;
 use crate::quic::EndpointOptions;
 use crate::reach::Learning;
 use crate::tls::Protocol;
 
 pub(crate) use self::dial::ADDRESSES_MAX;
 pub use self::drive::run;
-pub use self::live_rate::LiveRate;
 pub(crate) use self::meet::{TestWay, find_to_test};
 pub use self::obstacle::Obstacle;
 pub use self::path::PathInUse;
 pub(crate) use self::path::Ways;
-pub(crate) use self::runtime::on_the_network;
 pub use self::stream::Stream;
 pub use self::streams::{HangUp, Streams};
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
-use crate::link::LiveRate;
+use crate::live_rate::LiveRate;
 
 /// Round trip assumed before one is measured. A packet of a handshake that is lost is sent again after three of them,
 /// then six, twelve; on a longer route the first of these is sent for nothing.

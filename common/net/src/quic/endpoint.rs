@@ -27,7 +27,7 @@ use super::socket::{self, Claim};
 use super::unproved::{Attempt, Numbered};
 use crate::failure::Failure;
 use crate::identity::{Identity, IdentityError};
-use crate::link::LiveRate;
+use crate::live_rate::LiveRate;
 use crate::tls::{self, PeerVerifier, Protocol};
 
 /// Longest silence before a connection is given up. A dialler tries anew much earlier, and a newer connection takes

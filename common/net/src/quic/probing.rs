@@ -11,7 +11,7 @@ use quinn::VarInt;
 use super::connection::LEAVING;
 use super::endpoint::{CloseCode, Endpoint};
 use super::error::QuicError;
-use crate::link::LiveRate;
+use crate::live_rate::LiveRate;
 
 /// A connection to a peer that has proved its key, over which only a link test's datagrams go.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use rustls::sign::CertifiedKey;
 
 use super::*;
 use crate::identity::Identity;
-use crate::link::LiveRate;
+use crate::live_rate::LiveRate;
 use crate::tls::{self, PeerVerifier, Protocol};
 
 const LOOPBACK: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);

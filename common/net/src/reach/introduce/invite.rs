@@ -13,16 +13,16 @@ use super::post::{Mail, Post};
 use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::clock;
 use crate::failure::Failure;
+use crate::gate::{Answer, Gate};
 use crate::identity::Identity;
 use crate::limited;
-use crate::link::gate::{Answer, Gate};
-use crate::link::on_the_network;
 use crate::lock::lock;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret, random};
 use crate::reach::search::{Found, Search};
 use crate::reach::words::{ANEW, Side, Words};
+use crate::runtime::on_the_network;
 
 /// Handshakes under way at once.
 const GUESTS_MAX: usize = 16;

@@ -13,12 +13,12 @@ use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::limited;
-use crate::link::on_the_network;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret};
 use crate::reach::search::{Found, Search};
 use crate::reach::words::{Side, Words};
+use crate::runtime::on_the_network;
 
 /// Time for which `join` tries before it prints an answer.
 const ALONE: Duration = Duration::from_secs(3);

@@ -24,8 +24,9 @@ use super::words::WordFailures;
 use super::{open, port_of};
 use crate::failure::Failure;
 use crate::identity::Identity;
-use crate::link::{LiveRate, on_the_network};
+use crate::live_rate::LiveRate;
 use crate::quic::{Beside, Endpoint, EndpointOptions, Takes};
+use crate::runtime::on_the_network;
 use crate::tls::Protocol;
 
 /// Ports of calls by name: where systems take no ports by themselves, so that the port is free next time.
