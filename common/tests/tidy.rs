@@ -100,7 +100,7 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
 #[test]
 fn every_kernel_file_states_its_contract_and_has_a_reference() {
     // The stem of the reference where that has another name.
-    let twins = [("idwt", "dwt"), ("rowcolumn", "convolution"), ("scheme", "dwt")];
+    let twins = [("idwt", "dwt"), ("rowcolumn", "convolution"), ("scheme", "dwt"), ("pcwt", "reference")];
     let kernels = [files("kernels/cl", "cl"), files("kernels/lab/cl", "cl")];
     assert!(kernels.iter().all(|kernels| !kernels.is_empty()), "no kernels found");
     for path in kernels.concat() {
@@ -120,7 +120,7 @@ fn every_kernel_file_states_its_contract_and_has_a_reference() {
         }
         let first = stem.split('_').next().unwrap();
         let twin = twins.iter().find(|(kernel, _)| *kernel == first).map_or(first, |(_, twin)| twin);
-        let homes = ["kernels/src/reference", "kernels/lab/src/reference"];
+        let homes = ["kernels/src/reference", "kernels/lab/src/reference", "kernels/lab/src/pcwt"];
         let exists = homes.iter().any(|home| root().join(format!("{home}/{twin}.rs")).is_file());
         assert!(exists, "{path} has no reference {twin}.rs in {homes:?}");
     }

@@ -68,6 +68,7 @@ pub mod parts;
 mod pixels;
 mod rate;
 mod reference;
+mod sample;
 mod tables;
 mod transform;
 pub mod tune;

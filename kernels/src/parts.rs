@@ -15,9 +15,9 @@ pub mod cpu {
 pub mod reference {
     pub use crate::reference::effects::ReferenceEffects;
     pub use crate::reference::quantise::Quantiser;
-    pub use crate::reference::sample::Sample;
     pub use crate::reference::transform::{Engine, ReferenceTransform, open_transform};
     pub use crate::reference::{backend, check_picture, check_size, check_target};
+    pub use crate::sample::Sample;
 
     /// Colours.
     pub mod colour {

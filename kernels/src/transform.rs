@@ -5,7 +5,7 @@ use picture::params::{Boundary, Levels, Padding, StreamParams};
 use picture::pyramid::Pyramid;
 
 use crate::lifting::Lifting;
-pub use crate::reference::sample::Values;
+pub use crate::sample::Values;
 use crate::{BackendInfo, Element, PictureRef, TransformError};
 
 /// Planes of pictures, and their transform by lifting steps.

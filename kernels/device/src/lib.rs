@@ -37,6 +37,8 @@ pub mod settings;
 pub mod staged;
 #[cfg(feature = "opencl")]
 pub mod timeline;
+#[cfg(feature = "opencl")]
+mod within;
 
 #[cfg(feature = "opencl")]
 pub use ocl::core::OclPrm;
@@ -51,6 +53,8 @@ pub use self::handle::Handle;
 pub use self::hang::on_hang;
 #[cfg(feature = "opencl")]
 pub use self::opened::Device;
+#[cfg(feature = "opencl")]
+pub use self::within::open_within;
 
 /// The result of what a device does.
 pub type Result<T, E = DeviceError> = std::result::Result<T, E>;

@@ -1,24 +1,10 @@
 //! The limits of a device, checked before the buffers of an encoder, decoder or transform are allocated.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ocl::core::MemFlags;
 
-use crate::{Device, DeviceError, Result};
-
-/// Returns what `open` makes on `device`, if the buffers that it asks for fit there: it runs first on a device that
-/// only counts them.
-pub fn open_within<T, E: From<DeviceError>>(
-    device: &Arc<Device>,
-    open: impl Fn(&Arc<Device>) -> Result<T, E>,
-) -> Result<T, E> {
-    let counted = Arc::new(Memory::default());
-    drop(open(&Arc::new(device.counting(counted.clone())))?);
-    #[cfg(debug_assertions)]
-    noted::count(&counted);
-    open(device)
-}
+use crate::{DeviceError, Result};
 
 /// Bytes of buffers to come.
 #[derive(Debug, Default)]
@@ -29,16 +15,16 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Adds a buffer with these flags; an error if `device` cannot hold it besides those before. Host memory counts where
-    /// it is the device's own.
-    pub(crate) fn add(&self, bytes: u64, flags: MemFlags, device: &Device) -> Result<()> {
+    /// Adds a buffer with these flags; an error if a device of `there_bytes` cannot hold it besides those before. Host memory
+    /// counts where it is the device's own.
+    pub(crate) fn add(&self, bytes: u64, flags: MemFlags, (there_bytes, is_host): (u64, bool)) -> Result<()> {
         let is_pinned = flags.contains(MemFlags::ALLOC_HOST_PTR);
         let sum = if is_pinned { &self.pinned_bytes } else { &self.device_bytes };
         sum.fetch_add(bytes, Ordering::Relaxed);
         let [device_bytes, pinned_bytes] =
             [&self.device_bytes, &self.pinned_bytes].map(|sum| sum.load(Ordering::Relaxed));
-        let pinned_bytes = if device.shares_host_memory { pinned_bytes } else { 0 };
-        fits("altogether", device_bytes.saturating_add(pinned_bytes), device.info.memory_bytes)
+        let pinned_bytes = if is_host { pinned_bytes } else { 0 };
+        fits("altogether", device_bytes.saturating_add(pinned_bytes), there_bytes)
     }
 }
 
@@ -92,7 +78,9 @@ mod tests {
         let (memory, device) = (Memory::default(), named(None).unwrap().built_in());
         [(400, MemFlags::READ_WRITE), (200, MemFlags::READ_WRITE), (1000, MemFlags::ALLOC_HOST_PTR)]
             .into_iter()
-            .for_each(|(bytes, flags)| memory.add(bytes, flags, device).unwrap());
+            .for_each(|(bytes, flags)| {
+                memory.add(bytes, flags, (device.info.memory_bytes, device.shares_host_memory)).unwrap()
+            });
         assert_eq!((memory.device_bytes.into_inner(), memory.pinned_bytes.into_inner()), (600, 1000));
         fits("altogether", 1600, 1600).unwrap();
         let text = fits("altogether", 1601, 1600).unwrap_err().to_string();

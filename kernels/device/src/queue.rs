@@ -129,7 +129,7 @@ impl Queue {
         let len_there = match &self.device.counted {
             None => len,
             Some(counted) => {
-                counted.add(needed_bytes, flags, &self.device)?;
+                counted.add(needed_bytes, flags, (self.device.info.memory_bytes, self.device.shares_host_memory))?;
                 1
             }
         };

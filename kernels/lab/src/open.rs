@@ -7,8 +7,9 @@ use picture::pyramid::Pyramid;
 
 use crate::filter::Filter;
 use crate::reference::convolution::{Tables, Weighted};
+use crate::scheme::Scheme;
 use crate::transform::TransformParams;
-use crate::{OpenError, opencl};
+use crate::{OpenError, address, opencl};
 
 /// Opens a transform. `device` as in [`kernels::Encoder::open`].
 pub fn open_transform(
@@ -37,6 +38,23 @@ pub fn open_transform(
         }),
     };
     opened?
+}
+
+impl TransformParams {
+    /// Returns [`OpenError::WrongElement`] unless the arithmetic is one that the filter has,
+    /// [`OpenError::SchemeNotFor`] if a filter bank is to be lifted, [`OpenError::FilterBank`] if it does not
+    /// reconstruct all rows and columns.
+    pub fn check(&self) -> Result<(), OpenError> {
+        let reversible = matches!(self.filter, Filter::Lifted(lifting) if lifting.reversible);
+        if reversible != (self.element == Element::I32) {
+            return Err(self.wrong_element(self.element));
+        }
+        if let (Filter::Bank(_), Some(scheme)) = (&self.filter, self.scheme.filter(|scheme| scheme.lifts())) {
+            let (filter, element, instead) = (self.filter.to_string(), self.element, Scheme::Rowcolumn);
+            return Err(OpenError::SchemeNotFor { scheme, filter, element, instead });
+        }
+        Ok(address::check(self)?)
+    }
 }
 
 /// Returns what the codec itself computes, if it does.

@@ -6,9 +6,9 @@ use picture::frame::{Chroma, FrameSize};
 use picture::params::{Boundary, Levels, Padding, StreamParams};
 use picture::pyramid::Pyramid;
 
+use crate::OpenError;
 use crate::filter::Filter;
 use crate::scheme::Scheme;
-use crate::{OpenError, address};
 
 /// Transform, and the planes to transform.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,21 +41,6 @@ impl TransformParams {
             Pyramid::with_reach(plane, self.levels, self.boundary, self.padding, reach)
         };
         self.chroma.channels().iter().map(pyramid).collect()
-    }
-
-    /// Returns [`OpenError::WrongElement`] unless the arithmetic is one that the filter has,
-    /// [`OpenError::SchemeNotFor`] if a filter bank is to be lifted, [`OpenError::FilterBank`] if it does not
-    /// reconstruct all rows and columns.
-    pub fn check(&self) -> Result<(), OpenError> {
-        let reversible = matches!(self.filter, Filter::Lifted(lifting) if lifting.reversible);
-        if reversible != (self.element == Element::I32) {
-            return Err(self.wrong_element(self.element));
-        }
-        if let (Filter::Bank(_), Some(scheme)) = (&self.filter, self.scheme.filter(|scheme| scheme.lifts())) {
-            let (filter, element, instead) = (self.filter.to_string(), self.element, Scheme::Rowcolumn);
-            return Err(OpenError::SchemeNotFor { scheme, filter, element, instead });
-        }
-        Ok(address::check(self)?)
     }
 
     pub(crate) fn wrong_element(&self, element: Element) -> OpenError {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use device::Device;
 use device::in_use::{NotUsed, SettingsInUse};
-use device::memory::open_within;
+use device::open_within;
 use picture::params::CodecParams;
 
+use super::cache;
 use super::transform::programs::transform_program;
-use crate::tune::cache;
 use crate::{Backend, BackendInfo, DeviceInfo, OpenError};
 
 /// Returns all OpenCL devices, in the order of their platforms.

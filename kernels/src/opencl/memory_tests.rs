@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use device::memory::noted::{take_allocated, take_counted};
-use device::memory::open_within;
+use device::open_within;
 use device::{Device, DeviceError};
 use picture::frame::{Chroma, FrameSize};
 use picture::params::{Boundary, CodecParams, StreamParams, Wavelet};

@@ -5,6 +5,7 @@
 //! an upload (packed pixel formats), an event chains them. The kernels are in `cl/`; they equal the reference to the
 //! bit on any device whose `fma` is correctly rounded, which OpenCL demands.
 
+pub mod cache;
 #[cfg(test)]
 #[cfg(debug_assertions)]
 #[cfg(feature = "lossless")]

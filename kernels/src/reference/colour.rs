@@ -5,7 +5,7 @@
 
 use picture::frame::{Channel, Chroma, PixelFormat};
 
-use super::sample::Sample;
+use crate::sample::Sample;
 use crate::{Picture, PictureRef};
 
 /// Weights of (red, green, blue) in each channel, and the constant, for centred BT.709 limited range.

@@ -7,7 +7,7 @@
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
-use super::sample::{Sample, Steps};
+use crate::sample::{Sample, Steps};
 
 /// Transforms `plane` (row by row, the pyramid's plane size) into a square of coefficients.
 pub fn forward<T: Sample>(plane: &[T], pyramid: &Pyramid, steps: &Steps<T>, boundary: Boundary) -> Vec<T> {

@@ -8,9 +8,9 @@ use picture::frame::{Channel, Chroma, FrameSize};
 use picture::params::{Boundary, CodecParams};
 use picture::pyramid::{Orientation, Pyramid};
 
-use super::sample::Sample;
 use super::{check_picture, colour, dwt};
 use crate::lifting::CDF97;
+use crate::sample::Sample;
 use crate::{Picture, PictureError, PictureRef};
 
 /// Finest levels, of which noise is taken and detail is changed.

@@ -9,7 +9,6 @@ pub(crate) mod quantise;
 pub(crate) mod rans;
 #[cfg(feature = "lossless")]
 pub(crate) mod rct;
-pub(crate) mod sample;
 pub(crate) mod transform;
 
 use std::ops::Range;
@@ -23,13 +22,13 @@ use picture::pyramid::{Block, BlockLayout};
 use crate::lifting::CDF97;
 use crate::motion::predictor::{AloneEncoder, ResidualDecoder, ResidualEncoder};
 use crate::rate::{BlockCoder, RateControl};
+use crate::sample::Sample;
 use crate::{
     Backend, BackendInfo, DecodeError, DecodeTimes, DeviceError, EncodeError, EncodeTimes, FrameDecoder, FrameEncoder,
     Picture, PictureError, PictureRef, Target,
 };
 use quad::Shape;
 use quantise::{DeadZone, Quantiser};
-use sample::Sample;
 
 /// Returns the description of the back end, chosen for `reason`.
 pub fn backend(reason: String) -> BackendInfo {

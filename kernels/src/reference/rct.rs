@@ -7,7 +7,7 @@
 use picture::frame::{BitDepth, Chroma, PixelFormat};
 
 use super::colour;
-use super::sample::Sample;
+use crate::sample::Sample;
 use crate::{Picture, PictureError, PictureRef};
 
 /// A sample as it lies in memory.

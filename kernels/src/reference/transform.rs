@@ -6,8 +6,8 @@ use picture::frame::{Chroma, FrameSize};
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
-use super::sample::{Sample, Steps};
 use super::{backend, check_picture, colour, dwt};
+use crate::sample::{Sample, Steps};
 use crate::transform::PlaneParams;
 use crate::{BackendInfo, Element, PictureRef, Transform, TransformError, Values};
 

@@ -1,6 +1,6 @@
 //! Symbol frequencies of every context, counted by `lab/examples/train_tables.rs`.
 
-use super::{CONTEXTS, SYMBOLS};
+use super::contexts::{CONTEXTS, SYMBOLS};
 
 /// `FREQUENCIES[c][s]`: how many of 4096 times symbol `s` is expected in context `c`; 0 if it cannot occur.
 #[rustfmt::skip]

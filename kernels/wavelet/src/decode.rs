@@ -14,8 +14,8 @@ use picture::frame::BitDepth;
 use picture::params::{Levels, Profile, StreamParams};
 
 use crate::args::ComputeArgs;
+use crate::fault::is_of_device;
 use crate::io::{Kind, PICTURES, Writer};
-use crate::is_of_device;
 use crate::progress::{count, say};
 use crate::{progress, stream};
 

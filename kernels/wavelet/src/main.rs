@@ -5,10 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
-use kernels::{CodecError, DecodeError, DeviceError, EncodeError, OpenError, TransformError};
-use lab::quality::QualityError;
 
 use args::{Cli, Command};
+use fault::is_of_device;
 use progress::say;
 
 mod args;
@@ -18,6 +17,7 @@ mod clip;
 mod decode;
 mod devices;
 mod effects;
+mod fault;
 mod io;
 mod lossy;
 mod options;
@@ -94,25 +94,4 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         return EXIT_DAMAGED;
     }
     if is_of_device(error) { EXIT_DEVICE } else { EXIT_USAGE }
-}
-
-/// Returns true if the device or the machine is at fault.
-fn is_of_device(error: &anyhow::Error) -> bool {
-    let kinds: &[fn(&anyhow::Error) -> bool] = &[
-        says_so::<OpenError>,
-        says_so::<EncodeError>,
-        says_so::<DecodeError>,
-        says_so::<TransformError>,
-        says_so::<DeviceError>,
-        says_so::<lab::OpenError>,
-        says_so::<lab::pcwt::CodeError>,
-        says_so::<QualityError>,
-        #[cfg(feature = "opencl")]
-        says_so::<lab::opencl::PipelineError>,
-    ];
-    kinds.iter().any(|says_so| says_so(error))
-}
-
-fn says_so<E: CodecError + Send + Sync + 'static>(error: &anyhow::Error) -> bool {
-    error.downcast_ref().is_some_and(E::is_of_device)
 }

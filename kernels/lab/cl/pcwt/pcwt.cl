@@ -1,6 +1,6 @@
 // The coefficient trees of the profile pcwt, shared by its encoder and decoder.
 //
-// Bands and groups are described in src/opencl/pcwt/mod.rs.
+// Bands and groups are described in src/pcwt/opencl/mod.rs.
 
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE)
 

@@ -10,7 +10,7 @@
 
 use picture::params::Boundary;
 
-use super::{Row, mirror};
+use super::row::{Row, mirror};
 use crate::bank::{FilterBank, FilterTaps};
 
 /// Returns the low and then the high coefficients of a row of `n` >= 2 samples.

@@ -4,7 +4,7 @@
 use kernels::parts::Lifting;
 use picture::params::Boundary;
 
-use super::{Row, in_half, neighbours};
+use super::row::{Row, in_half, neighbours};
 
 /// Returns the low and then the high coefficients of a row of `n` >= 2 samples.
 pub(super) fn forward(lifting: &Lifting, boundary: Boundary, n: usize) -> Vec<Row> {

@@ -3,7 +3,7 @@
 
 use picture::params::Boundary;
 
-use super::{Half, in_half};
+use super::row::{Half, in_half};
 
 /// Place of an input; `None` where it is zero.
 pub(crate) type InputPlace = Option<usize>;

@@ -4,6 +4,11 @@
 //! run before is taken for a result; a device's memory is cleared before each run; and every result is summed, so
 //! that a run that went wrong is seen.
 
+#[cfg(feature = "opencl")]
+mod opencl;
+#[cfg(not(feature = "opencl"))]
+#[path = "without_opencl.rs"]
+mod opencl;
 mod processor;
 
 use std::time::Duration;

@@ -10,10 +10,10 @@ use kernels::parts::{Resolved, resolve};
 use kernels::{BackendChoice, BackendInfo, TransformError};
 use rayon::prelude::*;
 
-use super::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference};
+use super::{Measure, PICTURES, Round, Run, SHIFT_ROWS, Scene, bit_sum, fill, largest_difference, opencl};
+use crate::OpenError;
 use crate::open::open_transform;
 use crate::transform::TransformParams;
-use crate::{OpenError, opencl};
 
 /// Opens a measurement; its pictures show `scene`. `device` as in [`kernels::Encoder::open`].
 pub fn open(

@@ -9,10 +9,10 @@ use kernels::{CodecError, Picture, TransformError};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{Boundary, CodecParams, Profile, StreamParams, Wavelet};
 
-use super::pcwt::decoder::OpenClPcwtDecoder;
-use super::pcwt::encoder::OpenClPcwtEncoder;
 use super::planes::OpenClPlanes;
 use super::whole::OpenClTransform;
+use crate::pcwt::opencl::decoder::OpenClPcwtDecoder;
+use crate::pcwt::opencl::encoder::OpenClPcwtEncoder;
 
 /// Compares what was counted with what was allocated to open this.
 fn check_opened<T, E: std::fmt::Debug>(params: &StreamParams, opened: Result<T, E>) {

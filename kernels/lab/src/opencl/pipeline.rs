@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use device::memory::open_within;
+use device::open_within;
 use device::timeline::Timeline;
 use device::{Device, Result};
 use kernels::OpenError;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use device::OclPrm;
-use device::memory::open_within;
+use device::open_within;
 use device::queue::{Buffer, Pinned, Queue, settled};
 use device::{Device, Result};
 use kernels::parts::opencl::ChannelTransform;

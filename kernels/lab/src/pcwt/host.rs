@@ -8,12 +8,11 @@ use picture::params::StreamParams;
 use picture::pyramid::Pyramid;
 
 use super::{
-    CodeError, CodedChannel, PcwtDecoder, PcwtEncoder, PcwtError, QMIN_MAX, ReceivedChannel, Tree, cpu, parse, trees,
-    write,
+    CodeError, CodedChannel, PcwtDecoder, PcwtEncoder, PcwtError, QMIN_MAX, ReceivedChannel, Tree, cpu, parse,
+    reference, trees, write,
 };
 use crate::OpenError;
 use crate::open::open_transform;
-use crate::reference::pcwt;
 use crate::transform::TransformParams;
 
 /// Coder of the coefficients.
@@ -34,14 +33,14 @@ impl TreeCoder {
 
     fn encode(self, square: &[i32], tree: &Tree, qmin: u8) -> CodedChannel {
         match self {
-            Self::Reference => pcwt::encode(square, tree, qmin),
+            Self::Reference => reference::encode(square, tree, qmin),
             Self::Cpu => cpu::encode::encode(square, tree, qmin),
         }
     }
 
     fn decode(self, channel: &ReceivedChannel<'_>, tree: &Tree, qmin: u8, square: &mut [i32]) -> Result<(), usize> {
         match self {
-            Self::Reference => pcwt::decode(channel, tree, qmin, square),
+            Self::Reference => reference::decode(channel, tree, qmin, square),
             Self::Cpu => cpu::decode::decode(channel, tree, qmin, square),
         }
     }

@@ -9,6 +9,12 @@ pub(crate) mod error;
 mod frame;
 mod host;
 mod open;
+#[cfg(feature = "opencl")]
+pub(crate) mod opencl;
+#[cfg(not(feature = "opencl"))]
+#[path = "without_opencl.rs"]
+mod opencl;
+mod reference;
 pub(crate) mod tree;
 
 use kernels::{BackendInfo, Picture, PictureRef};

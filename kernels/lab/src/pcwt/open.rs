@@ -5,8 +5,8 @@ use kernels::{BackendChoice, Element};
 use picture::params::{Profile, StreamParams, Wavelet};
 
 use super::host::HostCoder;
-use super::{Joining, PcwtDecoder, PcwtEncoder};
-use crate::{OpenError, opencl};
+use super::{Joining, PcwtDecoder, PcwtEncoder, opencl};
+use crate::OpenError;
 
 /// Opens an encoder for the pictures of a stream of this profile. `device` as in [`kernels::Encoder::open`].
 pub fn open_pcwt_encoder(

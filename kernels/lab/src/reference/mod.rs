@@ -2,4 +2,3 @@
 
 pub(crate) mod bits;
 pub(crate) mod convolution;
-pub(crate) mod pcwt;

@@ -9,7 +9,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::coarse::Coarse;
-use super::{Effort, PARTS, Search, add, neighbour, start};
+use super::sums::start;
+use super::{Effort, PARTS, Search, add, neighbour};
 use crate::cpu::motion::square::{difference_16, difference_32, difference_of_half_32};
 use crate::motion::field::{Field, Motion, UNIT, UNIT_CELLS, median};
 use crate::motion::overlap::one;

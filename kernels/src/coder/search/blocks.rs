@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::sums::{Overlapped, Profile, Rows, SQUARE, joined};
-use super::{Effort, PARTS, Search, add, start};
+use super::sums::{Overlapped, Profile, Rows, SQUARE, joined, start};
+use super::{Effort, PARTS, Search, add};
 use crate::coder::slice::units;
 use crate::cpu::motion::square::{
     add_48, difference_of_half_32, difference_of_sums_48, difference_with_48, predict_48,

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::sums::{Overlapped, Profile, Rows};
-use super::{CROSS, PARTS, Search, add, neighbour, start};
+use super::sums::{Overlapped, Profile, Rows, start};
+use super::{CROSS, PARTS, Search, add, neighbour};
 use crate::cpu::motion::overlap::blend_row;
 use crate::cpu::motion::square::{add_32, difference_16, difference_of_sums_32, difference_with_32};
 use crate::motion::field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, UNIT_CELLS, WINDOW};

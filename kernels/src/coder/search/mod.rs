@@ -11,6 +11,7 @@ mod alone;
 mod blocks;
 mod cells;
 mod coarse;
+mod overlap;
 mod overlapped;
 mod sums;
 
@@ -22,7 +23,7 @@ use picture::pyramid::Rect;
 use super::cost::Costs;
 use crate::cpu::motion::planes::{Bordered, Luma};
 use crate::cpu::motion::square::{Taps, predict_32};
-use crate::motion::field::{Field, Motion, UNIT, WINDOW};
+use crate::motion::field::{Field, Motion, WINDOW};
 use crate::motion::overlap::{mean, one};
 use crate::motion::predictor::plane_size;
 use coarse::Coarse;
@@ -183,11 +184,6 @@ fn add<T: PartialEq>(candidates: &mut Vec<T>, candidate: T) {
     if !candidates.contains(&candidate) {
         candidates.push(candidate);
     }
-}
-
-/// The first sample of the window of a unit, along an axis.
-fn start(unit: usize) -> i32 {
-    (UNIT * unit) as i32 - (UNIT / 2) as i32
 }
 
 #[cfg(test)]

@@ -3,10 +3,8 @@
 use picture::frame::FrameSize;
 use rayon::prelude::*;
 
-use super::{Search, start};
-use crate::cpu::motion::square::{add_32, subtract_32};
-use crate::motion::field::{Field, Motion, UNIT, WINDOW};
-use crate::motion::overlap::{WEIGHT, one, rising};
+use crate::motion::field::{Field, UNIT, WINDOW};
+use crate::motion::overlap::{WEIGHT, rising};
 
 /// Side of the square that the windows of a block's units cover.
 pub(super) const SQUARE: usize = 3 * UNIT;
@@ -85,35 +83,7 @@ impl Rows<'_> {
     }
 }
 
-impl Search<'_> {
-    /// Makes the sums of all units.
-    pub(super) fn overlap(&self, field: &Field, overlapped: &mut Overlapped) {
-        overlapped.sums.fill(0);
-        for parity in 0..2 {
-            let (across, down) = (overlapped.across.clone(), overlapped.down.clone());
-            overlapped.every_other(parity, UNIT).for_each(|(y, mut strip)| {
-                let Some(down) = down.get(y) else { return };
-                let mut window = [0; WINDOW * WINDOW];
-                for (x, across) in across.iter().enumerate() {
-                    self.window(start(x), start(y), one(field.unit(x, y)), &mut window);
-                    let pitch = strip.pitch;
-                    add_32(strip.at(x, UNIT), pitch, [&across.0, &down.0], &window);
-                }
-            });
-        }
-    }
-
-    /// Takes the window of a unit away from sums.
-    pub(super) fn take_away(
-        &self,
-        sums: &mut [u16],
-        pitch: usize,
-        weights: [&Profile; 2],
-        (x, y): (usize, usize),
-        motion: Motion,
-    ) {
-        let mut window = [0; WINDOW * WINDOW];
-        self.window(start(x), start(y), motion, &mut window);
-        subtract_32(sums, pitch, weights.map(|profile| &profile.0), &window);
-    }
+/// The first sample of the window of a unit, along an axis.
+pub(super) fn start(unit: usize) -> i32 {
+    (UNIT * unit) as i32 - (UNIT / 2) as i32
 }

@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 pub use self::original::Original;
 use self::original::RowMade;
-pub(super) use self::rows::ONE;
-use self::rows::{HALF, blend, double, gather, narrow, widen};
+use self::rows::{Columns, HALF, blend, double, gather, narrow, widen};
+pub(super) use self::rows::{Covered, ONE};
 
 /// Rows that a thread makes at a time.
 const BAND: usize = 45;
@@ -31,7 +31,7 @@ enum Way {
     Copy,
     /// For each column and row the first of two neighbours, and the second one's weight.
     Bilinear {
-        columns: Neighbours,
+        columns: Columns,
         rows: Vec<(usize, u32)>,
     },
     /// For each column and row the first of those that fall on it, and their weights.
@@ -39,20 +39,6 @@ enum Way {
         columns: Vec<Covered>,
         rows: Vec<Covered>,
     },
-}
-
-/// For each column the first of two neighbours, and the second one's weight.
-#[derive(Debug, Default)]
-struct Neighbours {
-    first: Vec<u32>,
-    weights: Vec<u32>,
-}
-
-/// The items that fall on one, with their weights.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Covered {
-    pub(super) first: usize,
-    pub(super) weights: Vec<u32>,
 }
 
 /// Memory that one thread works with.
@@ -74,7 +60,7 @@ impl Scaler {
             let rows = (0..to.1).map(|row| neighbours(row, from.1, to.1)).collect();
             let (first, weights) = (0..to.0).map(|column| neighbours(column, from.0, to.0)).unzip();
             let first: Vec<usize> = first;
-            Way::Bilinear { columns: Neighbours { first: first.iter().map(|&at| at as u32).collect(), weights }, rows }
+            Way::Bilinear { columns: Columns { first: first.iter().map(|&at| at as u32).collect(), weights }, rows }
         } else {
             let covered = |from: usize, to: usize| (0..to).map(|at| covered(at, from, to)).collect();
             Way::Average { columns: covered(from.0, to.0), rows: covered(from.1, to.1) }
@@ -149,7 +135,7 @@ impl Scaler {
 }
 
 impl Desk {
-    fn bilinear(&mut self, picture: &Original<'_>, columns: &Neighbours, (row, weight): (usize, u32), out: &mut [u32]) {
+    fn bilinear(&mut self, picture: &Original<'_>, columns: &Columns, (row, weight): (usize, u32), out: &mut [u32]) {
         let Self { rows, held, made } = self;
         // At the last row the second neighbour has no weight.
         let second = if weight == 0 { row } else { row + 1 };

@@ -3,7 +3,6 @@
 //! Pixels are 0x00RRGGBB. Weights have 8 bits, and two channels share a multiplication; a quarter, as at twice the
 //! size, needs none.
 
-use super::{Covered, Neighbours};
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::simd::Simd;
 use crate::cpu::simd::multiversion;
@@ -20,9 +19,23 @@ pub(super) const HALF: u32 = 0x0080_0080;
 /// Bits that a shift by one leaves to each byte.
 const HALVES: u32 = 0x7f7f_7f7f;
 
+/// For each column the first of two neighbours, and the second one's weight.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) first: Vec<u32>,
+    pub(super) weights: Vec<u32>,
+}
+
+/// The items that fall on one, with their weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cpu) struct Covered {
+    pub(in crate::cpu) first: usize,
+    pub(in crate::cpu) weights: Vec<u32>,
+}
+
 /// Returns a row of the picture at the new width, which is not less.
-pub(super) fn widen(row: &[u32], columns: &Neighbours, out: &mut [u32]) {
-    let Neighbours { first, weights } = columns;
+pub(super) fn widen(row: &[u32], columns: &Columns, out: &mut [u32]) {
+    let Columns { first, weights } = columns;
     #[cfg(target_arch = "x86_64")]
     if Simd::detect() != Simd::Baseline {
         // SAFETY: each other set has AVX2.

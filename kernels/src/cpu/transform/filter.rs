@@ -2,7 +2,7 @@
 
 use crate::cpu::vector::VectorSample;
 use crate::lifting::Lifting;
-use crate::reference::sample::{Sample, Steps};
+use crate::sample::{Sample, Steps};
 
 /// Most neighbour pairs of a lifting step.
 pub(super) const MOST_TAPS: usize = 2;

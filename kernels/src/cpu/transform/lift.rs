@@ -8,7 +8,7 @@ use std::mem::replace;
 
 use super::filter::LiftingFilter;
 use crate::cpu::vector::Vector;
-use crate::reference::sample::Sample;
+use crate::sample::Sample;
 
 /// Access to the neighbour before.
 pub(super) trait Neighbours {

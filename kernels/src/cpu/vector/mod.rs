@@ -7,7 +7,7 @@ pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod x86;
 
-use crate::reference::sample::{RoundedStep, Sample};
+use crate::sample::{RoundedStep, Sample};
 
 /// A number of the processor back end: the reference's arithmetic, and that of vectors.
 pub(super) trait VectorSample: Sample {

@@ -6,7 +6,7 @@
 use std::arch::aarch64::*;
 
 use super::{Isa, Vector};
-use crate::reference::sample::RoundedStep;
+use crate::sample::RoundedStep;
 
 /// NEON.
 #[derive(Clone, Copy, Debug)]

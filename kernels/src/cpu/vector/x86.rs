@@ -7,7 +7,7 @@
 use std::arch::x86_64::*;
 
 use super::{Isa, Vector};
-use crate::reference::sample::RoundedStep;
+use crate::sample::RoundedStep;
 
 /// AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]

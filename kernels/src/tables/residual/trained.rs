@@ -1,7 +1,7 @@
 //! Symbol frequencies of every row, counted by `lab/examples/train_groups.rs`.
 
-use super::super::SYMBOLS;
-use super::ROWS;
+use super::super::contexts::SYMBOLS;
+use super::rows::ROWS;
 
 /// `FREQUENCIES[r][s]`: how many of 4096 times symbol `s` is expected in row `r`; 0 if it cannot occur.
 #[rustfmt::skip]

@@ -1,10 +1,10 @@
 //! The decoder of the profile `pcwt`: a level after the other, the groups of each on all cores, whole codes at a time.
-//! The coefficients are those of `reference::pcwt`.
+//! The coefficients are those of `pcwt::reference`.
 
 use rayon::prelude::*;
 
+use crate::pcwt::reference::dequantised;
 use crate::pcwt::{GROUP_SIDE, Group, ReceivedChannel, Tree};
-use crate::reference::pcwt::dequantised;
 
 /// A row of a band's groups, to be decoded.
 struct GroupRow<'a> {

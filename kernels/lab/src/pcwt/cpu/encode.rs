@@ -1,10 +1,10 @@
 //! The encoder of the profile `pcwt`: maxima by rows and groups by chunks on all cores, whole codes at a time. The
-//! bytes are those of `reference::pcwt`.
+//! bytes are those of `pcwt::reference`.
 
 use rayon::prelude::*;
 
+use crate::pcwt::reference::peak;
 use crate::pcwt::{CodedChannel, Group, Tree};
-use crate::reference::pcwt::peak;
 
 /// Groups that a thread takes at a time.
 const GROUPS_PER_TASK: usize = 64;

@@ -3,8 +3,8 @@
 //!
 //! Lengths are one more than the quantisation levels of the dissertation: the bits of a magnitude, 0 for a zero.
 
-use super::bits::{BitReader, BitWriter};
 use crate::pcwt::{CodedChannel, Group, ReceivedChannel, Tree};
+use crate::reference::bits::{BitReader, BitWriter};
 
 /// Returns the bits of a coefficient's magnitude without its last `qmin`.
 fn length(coefficient: i32, qmin: u8) -> u8 {

@@ -9,8 +9,8 @@ use device::in_use::NotUsed;
 use device::settings::Tuning;
 use serde::{Deserialize, Serialize};
 
+use super::transform::programs::transform_texts;
 use crate::DeviceInfo;
-use crate::opencl::transform::programs::transform_texts;
 
 /// Bytes of a file at most; more than any file of ours has.
 const MAX_FILE_BYTES: u64 = 1 << 16;

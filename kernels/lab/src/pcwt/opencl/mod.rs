@@ -2,6 +2,7 @@
 
 pub(crate) mod decoder;
 pub(crate) mod encoder;
+mod open;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use kernels::parts::opencl::{IntegerChannel, LSIZE};
 use picture::params::StreamParams;
 use picture::pyramid::Pyramid;
 
+pub(super) use self::open::{open_pcwt_decoder, open_pcwt_encoder};
 use crate::pcwt::error::MAX_LENGTH;
 use crate::pcwt::tree::Band;
 use crate::pcwt::{GROUP_SIDE, Group, Tree};

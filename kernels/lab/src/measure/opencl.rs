@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use device::OclPrm;
-use device::memory::open_within;
+use device::open_within;
 use device::queue::{Event, Pinned, Queue, Timing, span};
 use device::{Device, Result};
 use kernels::parts::opencl::ChannelTransform;
 use kernels::parts::opencl::{backend, find};
 use kernels::parts::reference::Sample;
-use kernels::{BackendInfo, TransformError};
+use kernels::{BackendInfo, Element, TransformError};
 use picture::pyramid::Pyramid;
 
 use crate::OpenError;
@@ -35,19 +35,28 @@ struct MeasuredChannel<T: OclPrm> {
 }
 
 /// All channels of a transform.
-pub(crate) struct OpenClMeasure<T: OclPrm> {
+struct OpenClMeasure<T: OclPrm> {
     channels: Vec<MeasuredChannel<T>>,
     backend: BackendInfo,
 }
 
+/// Opens a measurement of a transform, as the trait object that tools use.
+pub(super) fn open_measure(
+    params: &TransformParams,
+    device: Option<&str>,
+    reason: String,
+    scene: &Scene,
+) -> Result<Box<dyn Measure>, OpenError> {
+    Ok(match params.element {
+        Element::F32 => Box::new(OpenClMeasure::<f32>::open(params, device, &reason, scene)?),
+        Element::F64 => Box::new(OpenClMeasure::<f64>::open(params, device, &reason, scene)?),
+        Element::I32 => Box::new(OpenClMeasure::<i32>::open(params, device, &reason, scene)?),
+    })
+}
+
 impl<T: Sample + Tabled + Into<f64>> OpenClMeasure<T> {
     /// Allocates and prepares everything; the pictures show `scene`.
-    pub(crate) fn open(
-        params: &TransformParams,
-        device: Option<&str>,
-        reason: &str,
-        scene: &Scene,
-    ) -> Result<Self, OpenError> {
+    fn open(params: &TransformParams, device: Option<&str>, reason: &str, scene: &Scene) -> Result<Self, OpenError> {
         let device = find(device)?;
         let mut channels = open_within(&device, |device| Self::channels(device, params))?;
         for (index, MeasuredChannel { transform, scene: taller, width, .. }) in channels.iter_mut().enumerate() {

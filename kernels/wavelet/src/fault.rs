@@ -1,0 +1,25 @@
+//! Whose fault an error is.
+
+use kernels::{CodecError, DecodeError, DeviceError, EncodeError, OpenError, TransformError};
+use lab::quality::QualityError;
+
+/// Returns true if the device or the machine is at fault.
+pub(crate) fn is_of_device(error: &anyhow::Error) -> bool {
+    let kinds: &[fn(&anyhow::Error) -> bool] = &[
+        says_so::<OpenError>,
+        says_so::<EncodeError>,
+        says_so::<DecodeError>,
+        says_so::<TransformError>,
+        says_so::<DeviceError>,
+        says_so::<lab::OpenError>,
+        says_so::<lab::pcwt::CodeError>,
+        says_so::<QualityError>,
+        #[cfg(feature = "opencl")]
+        says_so::<lab::opencl::PipelineError>,
+    ];
+    kinds.iter().any(|says_so| says_so(error))
+}
+
+fn says_so<E: CodecError + Send + Sync + 'static>(error: &anyhow::Error) -> bool {
+    error.downcast_ref().is_some_and(E::is_of_device)
+}
