@@ -1,5 +1,6 @@
 //! `doctor`: checks that this machine has what streaming needs.
 
+mod check;
 mod machine;
 pub mod speed;
 
@@ -14,55 +15,9 @@ use net::failure::Failure;
 use net::identity::{Identity, IdentityError};
 use net::link::NOBODY;
 use net::{reach, zones};
-use serde::Serialize;
 
+pub use self::check::{Check, Status};
 use crate::{cli, outlet, record};
-
-/// Result of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// As it should be.
-    Ok,
-    /// Works, but not as well as it could.
-    Warn,
-    /// Streaming will not work.
-    Fail,
-}
-
-/// One thing checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Check {
-    /// Its name.
-    pub name: &'static str,
-    /// Outcome.
-    pub status: Status,
-    /// The finding.
-    pub detail: String,
-    /// Advice, if there is any.
-    pub advice: Option<String>,
-    /// Failure with which a run would end.
-    #[serde(skip)]
-    pub failure: Option<Failure>,
-}
-
-impl Check {
-    /// Creates the outcome of one check.
-    pub fn new(name: &'static str, status: Status, detail: impl Into<String>, advice: Option<String>) -> Self {
-        Self { name, status, detail: detail.into(), advice, failure: None }
-    }
-
-    /// Creates the outcome of something that a run does, too.
-    pub fn of(name: &'static str, result: Result<String, Failure>) -> Self {
-        match result {
-            Ok(detail) => Self::new(name, Status::Ok, detail, None),
-            Err(failure) => {
-                let detail = failure.message.clone();
-                Self { failure: Some(failure), ..Self::new(name, Status::Fail, detail, None) }
-            }
-        }
-    }
-}
 
 /// Examines what both daemons need: identity, peers, an address, socket buffers, files, the computer, the router, a back end
 /// and its settings.

@@ -1,5 +1,6 @@
 //! The encode thread: pictures to coded frames.
 
+mod failure;
 mod shrink;
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use common::stream::video::FrameTimes;
 use common::units::{FrameId, Timestamp};
 use common::wire::control::SourceState;
 use kernels::apart::Patience;
-use kernels::{BackendInfo, EncodeError, EncodeTimes, Target};
+use kernels::{BackendInfo, EncodeTimes, Target};
 use net::clock;
 use net::failure::Failure;
 use net::limited;
@@ -23,6 +24,7 @@ use shell::sd::Pulse;
 use shell::settings::OwnSide;
 use shell::slot::{Put, Slot, Taken};
 
+pub(crate) use self::failure::failure;
 use self::shrink::Shrinking;
 use crate::effects::LiveEffects;
 use crate::gate::Gate;
@@ -353,16 +355,6 @@ struct Coded {
     stages: EncodeTimes,
     /// The memory of the picture.
     data: Samples,
-}
-
-/// Returns the failure to show the person at the terminal for an encoder's error.
-pub(crate) fn failure(error: &EncodeError) -> Failure {
-    match error {
-        EncodeError::BudgetTooSmall { .. } => Failure::usage(format!(
-            "the bit rate is too low for pictures of this size: {error}; raise --rate or lower the frame rate"
-        )),
-        _ => codec_failure(error),
-    }
 }
 
 #[cfg(test)]

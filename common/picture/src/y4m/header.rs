@@ -1,6 +1,7 @@
 //! The header line of Y4M, read.
 
-use super::{MAGIC, MATRIX_KEY, RANGE_KEY, Y4mError, Y4mHeader, default_matrix, matrix_name, range_name};
+use super::error::Y4mError;
+use super::{MAGIC, MATRIX_KEY, RANGE_KEY, Y4mHeader, default_matrix, matrix_name, range_name};
 use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, PixelAspect, Range, Raster, Siting};
 
 /// Key of the sampling as older programs write it, after the `X` of a comment.

@@ -8,11 +8,13 @@
 //! [`BT709_LINES_MIN`] lines on, else BT.601. Where a stream has the other matrix, [`Y4mWriter`] adds the comment
 //! `XDUETMATRIX=BT601` or `XDUETMATRIX=BT709`, which [`Y4mReader`] obeys and other programs pass over.
 
+mod error;
 mod header;
 mod reader;
 mod writer;
 
-pub use reader::{Y4mError, Y4mReader};
+pub use error::Y4mError;
+pub use reader::Y4mReader;
 pub use writer::Y4mWriter;
 
 use crate::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, Matrix, PixelFormat, Range, Raster};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nix::ifaddrs::getifaddrs;
 
-use crate::doctor::{Check, Status};
+use super::check::{Check, Status};
 
 /// Datagrams that QUIC needs, with IPv6 and UDP headers around them, bytes.
 const MTU_LEAST: u32 = 1200 + 48;

@@ -25,6 +25,7 @@ mod video_output;
 mod virtual_camera;
 #[cfg(feature = "window")]
 mod window;
+mod window_parts;
 #[cfg(feature = "window")]
 mod x11;
 mod y4m;
@@ -40,11 +41,12 @@ use crate::report::Status;
 
 pub use self::headless::Headless;
 pub use self::recorder::Recorder;
-pub use self::spec::{HELP, SinkSpec, UnknownSink, WindowParts, open};
+pub use self::spec::{HELP, SinkSpec, UnknownSink, open};
 pub use self::video_output::{VideoOutputError, VideoOutputProblem};
 pub use self::virtual_camera::VirtualCamera;
 #[cfg(feature = "window")]
 pub use self::window::Window;
+pub use self::window_parts::WindowParts;
 
 /// Errors of opening or using a sink.
 #[derive(Debug, thiserror::Error)]

@@ -3,12 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use common::config::WindowBackend;
-use shell::settings::LatencyLimit;
-use shell::settings::OwnSide;
-
 #[cfg(feature = "window")]
 use super::Window;
+use super::window_parts::WindowParts;
 use super::{Headless, Recorder, Sink, SinkError, VirtualCamera};
 
 /// The text of `--help` about sinks.
@@ -81,19 +78,6 @@ impl FromStr for SinkSpec {
             _ => Err(UnknownSink(text.to_owned())),
         }
     }
-}
-
-/// The settings that a window is opened with, and what its keys change.
-#[derive(Clone, Debug)]
-pub struct WindowParts {
-    /// The library that opens it.
-    pub backend: WindowBackend,
-    /// True if it has a line about the stream from the start.
-    pub status_line: bool,
-    /// The other direction of a call.
-    pub own: Option<OwnSide>,
-    /// Time for which missing parts of a frame are waited for.
-    pub latency_limit: LatencyLimit,
 }
 
 /// Opens a sink. `records`: whether all sinks are files.

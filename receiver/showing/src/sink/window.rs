@@ -28,9 +28,6 @@ use super::self_view::SelfView;
 use super::{Sink, SinkError, WindowParts, Wish, snapshot};
 use crate::report::Status;
 
-const TITLE: &str = "Duet";
-/// Size until the stream's is known, pixels.
-const WAITING_SIZE: (usize, usize) = (1280, 720);
 /// Time after which an unchanged picture is drawn again, in case something covered it.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 

@@ -6,6 +6,7 @@ use kernels::{EncodeError, Picture, PictureRef, Shrinker};
 use net::failure::Failure;
 use picture::frame::{Chroma, FrameSize};
 
+use super::failure::failure;
 use crate::source::SourceFrame;
 
 /// Makes the pictures of a source smaller.
@@ -29,7 +30,7 @@ impl Shrinking {
         let mut out = old.unwrap_or_else(|| self.shrinker.room());
         let large = PictureRef::new(picture.format, self.from, &picture.data);
         let made = large.and_then(|large| self.shrinker.apply(large, &mut out));
-        made.map_err(|error| super::failure(&EncodeError::from(error)))?;
+        made.map_err(|error| failure(&EncodeError::from(error)))?;
         let (capture, info) = (picture.capture, picture.info);
         picture.data.give_back(used);
         Ok(SourceFrame { format, data: out.into_data().into(), capture, info })

@@ -27,7 +27,6 @@ use super::{FrameSource, SourceFrame, SourceInfo};
 
 pub use self::list::{CameraDescription, cameras};
 pub use self::modes::{Chosen, Offer, rate_text};
-pub(crate) use self::stream::Lent;
 
 /// Pause before a camera that failed is opened again, at first: most faults are over at once.
 const REOPEN_MIN: Duration = Duration::from_millis(10);

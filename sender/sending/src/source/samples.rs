@@ -1,8 +1,9 @@
 //! The samples of a picture, wherever they are.
 
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use super::camera::Lent;
+use memmap2::Mmap;
 
 /// Samples in memory of this program, or in a driver's that lends it.
 #[derive(Debug)]
@@ -74,3 +75,34 @@ impl PartialEq for Samples {
 }
 
 impl Eq for Samples {}
+
+/// A picture in the driver's memory, which the driver has back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Lent {
+    memory: Arc<Mmap>,
+    bytes: usize,
+    index: usize,
+    give_back: Sender<usize>,
+}
+
+impl Lent {
+    /// The first `bytes` of buffer `index`, which goes to `give_back` at the end.
+    pub(super) fn new(memory: Arc<Mmap>, bytes: usize, index: usize, give_back: Sender<usize>) -> Self {
+        Self { memory, bytes, index, give_back }
+    }
+}
+
+impl std::ops::Deref for Lent {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[..self.bytes]
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // Nobody waits for it once the stream has ended.
+        let _ = self.give_back.send(self.index);
+    }
+}

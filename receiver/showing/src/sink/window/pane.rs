@@ -3,6 +3,10 @@
 use super::composition::Composition;
 use crate::sink::SinkError;
 
+pub(super) const TITLE: &str = "Duet";
+/// Size until the stream's is known, pixels.
+pub(super) const WAITING_SIZE: (usize, usize) = (1280, 720);
+
 /// Keys that mean something in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {

@@ -7,8 +7,7 @@ use minifb::{InputCallback, MouseMode, ScaleMode, WindowOptions};
 
 use super::composition::{Composition, fit};
 use super::painter::Painter;
-use super::pane::{Key, News, Pane};
-use super::{TITLE, WAITING_SIZE};
+use super::pane::{Key, News, Pane, TITLE, WAITING_SIZE};
 use crate::sink::x11::{self, Display};
 use crate::sink::{SinkError, display_loss};
 

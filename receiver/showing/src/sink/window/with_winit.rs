@@ -35,9 +35,8 @@ use winit::window::{Fullscreen, Window, WindowId};
 
 use super::composition::{Composition, fit, parts};
 use super::painter::Painter;
-use super::pane::{Key, News, Pane};
+use super::pane::{Key, News, Pane, TITLE, WAITING_SIZE};
 use super::unbroken::unbroken;
-use super::{TITLE, WAITING_SIZE};
 use crate::sink::x11::{self, Display, PixelLayout};
 use crate::sink::{SinkError, display_loss};
 

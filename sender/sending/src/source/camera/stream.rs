@@ -8,6 +8,7 @@ use std::time::Duration;
 use memmap2::Mmap;
 
 use super::device::{Device, Filled};
+use crate::source::samples::Lent;
 
 /// Buffers to ask for: three pictures may be lent (one waits, one is coded, one comes), and the driver fills others meanwhile.
 const BUFFERS: u32 = 6;
@@ -39,30 +40,6 @@ enum Holder {
     Stream,
     /// The picture in it is used elsewhere.
     Lent,
-}
-
-/// A picture in the driver's memory, which the driver has back when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Lent {
-    memory: Arc<Mmap>,
-    bytes: usize,
-    index: usize,
-    give_back: Sender<usize>,
-}
-
-impl std::ops::Deref for Lent {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.memory[..self.bytes]
-    }
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        // Nobody waits for it once the stream has ended.
-        let _ = self.give_back.send(self.index);
-    }
 }
 
 impl Stream {
@@ -147,7 +124,7 @@ impl Stream {
         }
         buffer.holder = Holder::Lent;
         let (memory, give_back) = (Arc::clone(&buffer.memory), self.give_back.clone());
-        Some(Lent { memory, bytes, index: filled.index, give_back })
+        Some(Lent::new(memory, bytes, filled.index, give_back))
     }
 }
 

@@ -1,0 +1,17 @@
+//! The settings that a window is opened with.
+
+use common::config::WindowBackend;
+use shell::settings::{LatencyLimit, OwnSide};
+
+/// The settings that a window is opened with, and what its keys change.
+#[derive(Clone, Debug)]
+pub struct WindowParts {
+    /// The library that opens it.
+    pub backend: WindowBackend,
+    /// True if it has a line about the stream from the start.
+    pub status_line: bool,
+    /// The other direction of a call.
+    pub own: Option<OwnSide>,
+    /// Time for which missing parts of a frame are waited for.
+    pub latency_limit: LatencyLimit,
+}
