@@ -3,6 +3,7 @@
 
 mod world;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use common::latency::OneWay;
@@ -36,9 +37,24 @@ fn weather(seed: u64) -> Scenario {
     Scenario::from(conditions).with_seed(seed)
 }
 
+/// A kind of bad line, and of 25 frames on each of its lines those that at least arrive whole, on average in hundredths: 3 % less
+/// than was measured.
+type Kind = (&'static str, u64, u64);
+
+/// Returns the kinds of line to which that of [`weather`] belongs.
+fn kinds(seed: u64) -> [Kind; 4] {
+    let (loss, duplicates, reordering, jitter) = (seed % 4, (seed >> 2) % 3, (seed >> 3) % 4, seed % 5);
+    [
+        ("loss", loss, [1870, 1580, 1110, 590][loss as usize]),
+        ("duplicates", duplicates, [1280, 1310, 1270][duplicates as usize]),
+        ("reordering", reordering, [1610, 1290, 1130, 1080][reordering as usize]),
+        ("jitter", jitter, [1320, 1280, 1230, 1250, 1350][jitter as usize]),
+    ]
+}
+
 #[test]
 fn hundreds_of_bad_networks_break_no_promise() {
-    let (mut complete, mut partial, mut lost) = (0, 0, 0);
+    let (mut complete, mut partial) = (BTreeMap::<Kind, (u64, u64)>::new(), 0);
     for seed in 0..300 {
         let mut world = World::new(weather(seed), ReceiverOptions::default());
         world.run(25);
@@ -46,15 +62,19 @@ fn hundreds_of_bad_networks_break_no_promise() {
         let sender = world.sender.stats();
         assert!(world.sender_finished && world.receiver_finished, "seed {seed}: not finished");
         assert_eq!(sender.frames_sent + sender.frames_cut, 25, "seed {seed}");
-        let all = counters.frames_complete + counters.frames_partial + counters.frames_lost;
-        assert_eq!(all, 25, "seed {seed}: {counters:?}");
-        complete += counters.frames_complete;
+        assert_eq!(counters.frames_complete + counters.frames_partial, 25, "seed {seed}: {counters:?}");
+        for kind in kinds(seed) {
+            let (frames, lines) = complete.entry(kind).or_default();
+            *frames += counters.frames_complete;
+            *lines += 1;
+        }
         partial += counters.frames_partial;
-        lost += counters.frames_lost;
     }
-    // The network was bad enough to mean something, and the picture went on. Lost are mostly frames that waited for
-    // a part until parity had completed a newer one.
-    assert!(complete > 3_000 && partial > 300 && lost < 40, "{complete} complete, {partial} partial, {lost} lost");
+    // The network was bad enough to mean something, and the picture went on, on lines of each kind.
+    assert!(partial > 3_000, "{partial} partial");
+    let few = complete.iter().filter(|((.., least), (frames, lines))| 100 * frames / lines < *least);
+    let few: Vec<_> = few.map(|(kind, (frames, lines))| format!("{kind:?}: {}", 100 * frames / lines)).collect();
+    assert!(few.is_empty(), "kind, degree, least: found\n{}", few.join("\n"));
 }
 
 #[test]
