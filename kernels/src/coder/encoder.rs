@@ -363,7 +363,7 @@ impl PredictedEncoder {
             costs: &self.costs,
             lambda: lambda(step),
             effort: self.effort,
-            until: self.search_time.map(|time| start + time),
+            is_late: &|| self.search_time.is_some_and(|time| start.elapsed() >= time),
         };
         search.find(self.last.as_ref(), &mut self.overlapped)
     }

@@ -40,7 +40,7 @@ impl Search<'_> {
     /// Gives each unit a vector.
     pub(super) fn search_alone(&self, field: &mut Field, last: Option<&Field>, coarse: Option<&[Coarse; 2]>) {
         self.units_alone(field, Begin::Last(last, coarse));
-        if (self.effort > Effort::Low || last.is_none()) && !self.is_late() {
+        if (self.effort > Effort::Low || last.is_none()) && !(self.is_late)() {
             // What one unit has found helps those above and to the left of it, too.
             let found = field.clone();
             self.units_alone(field, Begin::Again(&found));
@@ -98,7 +98,7 @@ impl Search<'_> {
             }
             // Some clocks take as long as a vector.
             if x % LOOK_UNITS == 0 {
-                is_late = self.is_late();
+                is_late = (self.is_late)();
             }
             if let (Begin::Last(_, Some([source, reference])), false) = (begin, is_late) {
                 add(&mut own, source.search(reference, x, y));

@@ -50,7 +50,7 @@ impl Search<'_> {
         let (source, source_pitch, pitch) = (self.source.from(start(x), start(y)), self.source.pitch, rows.pitch);
         let sums = rows.at(x, UNIT);
         let now = u64::from(difference_of_sums_32(source, source_pitch, sums, pitch)) * PARTS;
-        if now < self.bits(16) * QUARTER_BITS || self.is_late() {
+        if now < self.bits(16) * QUARTER_BITS || (self.is_late)() {
             return None;
         }
         let costs = self.costs.part(field, cell_x, cell_y, UNIT_CELLS);

@@ -15,8 +15,6 @@ mod overlap;
 mod overlapped;
 mod sums;
 
-use std::time::Instant;
-
 use picture::frame::{Chroma, FrameSize};
 use picture::pyramid::Rect;
 
@@ -66,8 +64,8 @@ pub(crate) struct Search<'a> {
     /// The worth of a sixteenth of a bit, in [`PARTS`] of a difference.
     pub(crate) lambda: u64,
     pub(crate) effort: Effort,
-    /// Time after which nothing is looked for any more: parts whose turn comes then take the best of what is at hand.
-    pub(crate) until: Option<Instant>,
+    /// Returns true once nothing is to be looked for any more: parts whose turn comes then take the best of what is at hand.
+    pub(crate) is_late: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Search<'_> {
@@ -86,11 +84,6 @@ impl Search<'_> {
             self.quarter(&mut field, overlapped);
         }
         field
-    }
-
-    /// True if its time is over.
-    fn is_late(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// The worth of sixteenths of a bit.
@@ -188,6 +181,8 @@ fn add<T: PartialEq>(candidates: &mut Vec<T>, candidate: T) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::motion::predictor::planes;
 
@@ -209,7 +204,8 @@ mod tests {
         let mut source = Bordered::new(size);
         source.take(size, &now[..size.pixels()]);
         for effort in [Effort::Low, Effort::Medium, Effort::High] {
-            let find = |threads, last: Option<&Field>, until| {
+            let find = |threads, last: Option<&Field>, looks_max: usize| {
+                let looks = AtomicUsize::new(0);
                 let search = Search {
                     chroma: Chroma::C420,
                     size,
@@ -220,7 +216,7 @@ mod tests {
                     costs: &Costs::new(),
                     lambda: 200,
                     effort,
-                    until,
+                    is_late: &|| looks.fetch_add(1, Ordering::Relaxed) >= looks_max,
                 };
                 rayon::ThreadPoolBuilder::new()
                     .num_threads(threads)
@@ -228,8 +224,8 @@ mod tests {
                     .unwrap()
                     .install(|| search.find(last, &mut Overlapped::new(size)))
             };
-            let field = find(1, None, None);
-            assert!((2..5).all(|threads| find(threads, None, None) == field), "{effort:?}");
+            let field = find(1, None, usize::MAX);
+            assert!((2..5).all(|threads| find(threads, None, usize::MAX) == field), "{effort:?}");
             let [columns, rows] = field.units();
             let inner = (1..rows - 1).flat_map(|y| (1..columns - 1).map(move |x| (x, y)));
             let right =
@@ -237,9 +233,10 @@ mod tests {
             let half = (rows - 2) * (columns - 2) / 2;
             assert!(right(&field) > half, "{effort:?}: {}", right(&field));
             // Without any time the last frame's vectors are at hand, and nothing else is found.
-            let over = Some(Instant::now());
-            let kept = find(2, Some(&field), over);
-            assert!(right(&kept) > half && right(&find(2, None, over)) == 0, "{effort:?}: {}", right(&kept));
+            let kept = find(2, Some(&field), 0);
+            assert!(right(&kept) > half && right(&find(2, None, 0)) == 0, "{effort:?}: {}", right(&kept));
+            // What is found while there is time is passed on to neighbours afterwards.
+            assert!(right(&find(1, None, 1)) > half, "{effort:?}");
         }
     }
 }

@@ -42,7 +42,7 @@ impl Search<'_> {
         let costs = self.costs.part(field, UNIT_CELLS * x, UNIT_CELLS * y, UNIT_CELLS);
         let now =
             u64::from(difference_of_sums_32(source, source_pitch, sums, pitch)) * PARTS + self.bits(costs.of(own));
-        if now < self.bits(16) * QUIET_BITS || self.is_late() {
+        if now < self.bits(16) * QUIET_BITS || (self.is_late)() {
             return None;
         }
         let mut candidates = Vec::with_capacity(12);
