@@ -278,6 +278,8 @@ fn smallest_bytes(blocks: usize) -> usize {
 /// About what a step index, and a sixteenth of one, leaves of a frame's bytes, of 2^15: seven indices halve them.
 const INDEX: u64 = 29 << 10;
 const PART: u64 = 32_566;
+const _: () =
+    assert!(INDEX < PART && PART < 1 << 15, "a coarser step leaves fewer bytes, and a sixteenth of one more of them");
 /// Sixteenths that are no reason to begin elsewhere: frames do not use all of their budget.
 const PARTS_IGNORED: u32 = 2;
 

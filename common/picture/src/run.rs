@@ -49,6 +49,7 @@ pub enum RunError {
 
 /// Largest number in a list.
 const NUMBER_MAX: usize = 0x7fff;
+const _: () = assert!(BLOCK_BYTES_MAX <= NUMBER_MAX, "a block's length is a number of a list");
 
 /// Returns what a block of `len` bytes costs besides its bit of the map and its bytes.
 pub const fn directory_bytes(len: usize) -> usize {

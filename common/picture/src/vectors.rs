@@ -10,6 +10,7 @@ pub const VECTOR_BLOCK: usize = 32;
 
 /// Most blocks of a slice that has more than one row.
 const SLICE_BLOCKS: usize = 256;
+const _: () = assert!(VECTOR_BLOCK.is_power_of_two());
 
 /// The blocks and slices of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

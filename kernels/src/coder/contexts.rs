@@ -32,6 +32,7 @@ const LEAST: u32 = 16;
 const QUICK: u32 = 4;
 const QUICK_BITS: u8 = 12;
 const SLOW: u32 = 5;
+const _: () = assert!(QUICK < SLOW, "a probability moves less the longer it is learnt");
 
 /// First probability of a 1, of 256.
 const START: [u8; CONTEXTS] = start();

@@ -24,6 +24,7 @@ const BYTES_MAX: usize = 1100;
 /// Behind the rANS bytes: the number of blocks, and what no block alone ends with.
 const TRAILER: usize = 3;
 const MARK: u8 = 0;
+const _: () = assert!(BYTES_MAX <= BLOCK_BYTES_MAX, "a group is written as a block");
 /// The magnitude from which on it is written as a number.
 const LARGE: u32 = SYMBOLS as u32;
 /// Bits of the length of such a number.
@@ -370,6 +371,7 @@ impl<F: FnMut(usize, usize)> Coder for Counter<F> {
 
 /// Depth of squares of one coefficient.
 const LEAVES: usize = 5;
+const _: () = assert!(BLOCK_SIDE == 1 << LEAVES);
 
 /// Squares that are not zero: for each depth, of side `32 >> depth`, rows of bits; the square (x, y) has bit `x + 1` of row `y + 1`.
 struct Squares([[u64; BLOCK_SIDE + 2]; LEAVES + 1]);

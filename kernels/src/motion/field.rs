@@ -15,6 +15,7 @@ pub(crate) const CELL_WEIGHT: u8 = 8;
 pub(crate) const BLOCK_CELLS: usize = VECTOR_BLOCK / CELL;
 /// Cells in a row of a unit.
 pub(crate) const UNIT_CELLS: usize = UNIT / CELL;
+const _: () = assert!(UNIT.is_multiple_of(CELL) && VECTOR_BLOCK.is_multiple_of(UNIT));
 /// Largest component of a vector, quarters of a sample.
 pub(crate) const VECTOR_MAX: i16 = 2047;
 

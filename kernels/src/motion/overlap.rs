@@ -6,6 +6,7 @@ use super::field::{Motion, UNIT, Unit};
 
 /// The weights of the units that meet anywhere along an axis add up to this.
 pub(crate) const WEIGHT: u16 = 16;
+const _: () = assert!(WEIGHT as u32 * WEIGHT as u32 * u8::MAX as u32 <= u16::MAX as u32, "sums of windows fit 16 bits");
 
 /// Returns the weight of a unit's window at its sample `at`; a unit has `side` samples, 8 or 16, its window twice.
 pub(crate) const fn rising(at: usize, side: usize) -> u16 {

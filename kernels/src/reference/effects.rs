@@ -25,8 +25,10 @@ pub(crate) const REACH: usize = 2;
 pub(crate) const DIFFERENCE_MOST: u16 = u16::MAX / WINDOW;
 /// Samples that say whether one stands still.
 const WINDOW: u16 = 25;
+const _: () = assert!(WINDOW as usize == (2 * REACH + 1) * (2 * REACH + 1));
 /// A sample's own difference counts for so many samples, where that is more than what all of them have.
 pub(crate) const OWN: u16 = 8;
+const _: () = assert!(DIFFERENCE_MOST as u32 * WINDOW as u32 <= u16::MAX as u32);
 /// Share of a difference, of 256, that is taken over where the picture stands still.
 pub(crate) const SHARE_LEAST: u32 = 32;
 

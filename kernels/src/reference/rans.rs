@@ -8,6 +8,7 @@ use crate::tables::{FREQUENCIES, PROBABILITY_BITS, START, SYMBOLS};
 
 /// Lower end of the state's interval.
 pub(crate) const STATE_MIN: u32 = 1 << 16;
+const _: () = assert!(STATE_MIN >= 1 << PROBABILITY_BITS, "each symbol fits the interval");
 /// Returns the bits that the encoder's first state carries below its leading one: the last of `raw` raw bits. 16 to 23,
 /// so that whole bytes are left; fewer raw bits are filled up with zeros.
 pub(crate) const fn payload_bits(raw: usize) -> u32 {

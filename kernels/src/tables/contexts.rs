@@ -9,6 +9,7 @@ pub(crate) const ESCAPE_SYMBOL: usize = SYMBOLS - 1;
 pub const PROBABILITY_BITS: u32 = 12;
 /// Largest bit-length of a quantised magnitude.
 pub(crate) const MAX_LENGTH: u8 = 24;
+const _: () = assert!(MAX_LENGTH as usize <= 2 * ESCAPE_SYMBOL, "two symbols tell each length");
 
 /// Context of the second symbol of an escaped value: all symbols equally likely.
 pub const ESCAPE: usize = 0;

@@ -28,6 +28,10 @@ use crate::sink::{self, SinkError, SinkSpec, WindowParts};
 /// Coded frames that wait for the decoder, at most: those of half a second, which a pause of the line holds back and then
 /// delivers at once.
 const JOBS_DEPTH: usize = 16;
+const _: () = assert!(
+    JOBS_DEPTH <= picture::params::STATES_MAX as usize,
+    "what waits can be predicted from states that are kept"
+);
 
 /// Access to the loop that turns a receiver's link.
 pub struct Network {

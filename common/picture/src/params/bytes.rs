@@ -65,6 +65,7 @@ pub const RASTER_BYTES: usize = 9;
 const LEVELS_FULL: u8 = 255;
 /// Added to the number of states of a profile with prediction.
 const PREDICTED: u8 = 128;
+const _: () = assert!(STATES_MAX < u8::MAX - PREDICTED, "a profile and its states are one byte");
 
 impl StreamParams {
     /// Encodes the parameters as they travel and lie in `.duet` files, but for the raster.

@@ -12,6 +12,7 @@ use super::check::{Check, Status};
 const MTU_LEAST: u32 = 1200 + 48;
 /// Size of a packet that nearly all lines of homes bear, PPPoE and tunnels included, bytes.
 const MTU_USUAL: u32 = 1400;
+const _: () = assert!(MTU_LEAST <= MTU_USUAL);
 /// The capability to take real-time priority (`CAP_SYS_NICE`), as a bit.
 const NICE: u64 = 1 << 23;
 /// Files and folders that show that a program sets the clock, and its name.

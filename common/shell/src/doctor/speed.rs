@@ -19,6 +19,7 @@ const LENGTH: Duration = Duration::from_millis(500);
 const WARM_UP: u32 = 3;
 /// Most frames that are counted.
 const FRAMES_MAX: usize = 200;
+const _: () = assert!((WARM_UP as usize) < FRAMES_MAX, "some frames are counted");
 /// Share of the time between two frames that one may take, percent: the rest is for the line, the camera and the window.
 const SHARE: f64 = 75.0;
 

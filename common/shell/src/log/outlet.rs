@@ -22,6 +22,7 @@ const STILL_MAX: Duration = Duration::from_millis(500);
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// Pause before a file that takes nothing now (`EAGAIN`) is tried again.
 const RETRY: Duration = Duration::from_millis(10);
+const _: () = assert!(RETRY.as_millis() < STILL_MAX.as_millis() && STILL_MAX.as_millis() <= FLUSH_MAX.as_millis());
 
 /// The queue of one file. At its end it waits for its reader, but not for long.
 #[derive(Debug)]

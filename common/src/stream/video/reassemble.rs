@@ -22,6 +22,7 @@ pub const WINDOW_FRAMES: usize = 3;
 
 /// Frames that a datagram may be ahead of the newest one however short the time between them.
 const AHEAD_FRAMES_MIN: i128 = 64;
+const _: () = assert!(WINDOW_FRAMES < AHEAD_FRAMES_MIN as usize, "a frame of the window is never too far ahead");
 /// Factor by which sources without a clock of their own may be faster than their nominal rate for long.
 const SPEED_MAX: i128 = 4;
 /// Longest silence of a line before its connection is given up. So many frames may begin at once, but not fewer than

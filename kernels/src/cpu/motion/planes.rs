@@ -12,6 +12,7 @@ const BORDER: usize = 64;
 /// Most samples outside at which a window may begin, so that it and what the filter adds lie in the border.
 const BEFORE: i32 = 56;
 const BEHIND: i32 = 8;
+const _: () = assert!(BEFORE + BEHIND == BORDER as i32, "a window and what the filter adds lie in the border");
 /// Rows that a thread takes at least.
 const ROWS_PER_TASK: usize = 32;
 

@@ -9,6 +9,8 @@ use crate::cpu::simd::multiversion;
 
 /// Weights are parts of this.
 pub(in crate::cpu) const ONE: u32 = 256;
+const _: () =
+    assert!(PAIR as u64 * ONE as u64 + HALF as u64 <= u32::MAX as u64, "a weighted pair of channels fits 32 bits");
 /// The weights where the size doubles.
 const QUARTER: u32 = ONE / 4;
 const THREE_QUARTERS: u32 = ONE - QUARTER;

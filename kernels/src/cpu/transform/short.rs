@@ -14,6 +14,7 @@ pub(super) const END: usize = 16;
 pub(super) const SHORT: usize = 2 * END + 1;
 /// Values of each half, at each end, that depend on the boundary and not on the middle.
 pub(super) const TOUCHED: usize = 4;
+const _: () = assert!(2 * TOUCHED <= END, "what the boundary touches lies in the ends");
 
 /// A short row as halves: even (low) samples, then odd (high) ones.
 #[derive(Clone, Copy, Debug)]

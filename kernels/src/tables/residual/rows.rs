@@ -6,6 +6,7 @@ pub(crate) const NEAR: usize = 2;
 const BLOCK_ROWS: usize = CLASSES * 2 * 2 * (NEAR + 1);
 /// Sides of squares that have a pattern of their own, besides whole blocks: 16, 8, 4, 2.
 const SIDES: usize = 4;
+const _: () = assert!(picture::pyramid::BLOCK_SIDE == 2 << SIDES, "the sides are those below a block's, down to 2");
 const SQUARE_ROWS: usize = SIDES * 16 * 3;
 pub(super) const SQUARE: usize = BLOCK_ROWS;
 pub(super) const MAGNITUDE: usize = SQUARE + SQUARE_ROWS;

@@ -44,6 +44,7 @@ pub(super) struct Y4mFile {
 const PACE_SPAN: Duration = Duration::from_secs(4);
 /// The shortest one: a stream's first pictures tell little.
 const PACE_SPAN_MIN: Duration = Duration::from_secs(1);
+const _: () = assert!(PACE_SPAN_MIN.as_secs() < PACE_SPAN.as_secs());
 /// Times as many pictures as come that the file may have where frames are lost: half of them may be.
 const FILL_MAX: f64 = 2.0;
 

@@ -36,6 +36,7 @@ const REOPEN_MAX: Duration = Duration::from_millis(500);
 const WAIT: Duration = Duration::from_millis(500);
 /// Time without a picture after which a camera is started anew: some wake up then.
 const STALL_MAX: Duration = Duration::from_secs(10);
+const _: () = assert!(REOPEN_MIN.as_millis() < REOPEN_MAX.as_millis() && WAIT.as_millis() < STALL_MAX.as_millis());
 /// Pictures that [`examine`] takes.
 const EXAMINED: u32 = 10;
 

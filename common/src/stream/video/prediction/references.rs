@@ -21,6 +21,7 @@ const REPORT_FIRST: Duration = Duration::from_millis(400);
 const FATES: u32 = 16;
 /// Number of frames with gaps, of these, from which on assumptions are rarely true.
 const BROKEN_MAX: u32 = 12;
+const _: () = assert!(BROKEN_MAX <= FATES && REPLAYS_MAX <= FATES as usize);
 
 /// A frame that can be decoded again.
 pub trait SentFrame {

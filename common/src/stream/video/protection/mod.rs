@@ -57,8 +57,10 @@ use crate::wire::media::{COMMON_HEADER_BYTES, Content, PARITY_HEADER_BYTES};
 
 /// Shards of a group, parity included.
 pub const SHARDS_MAX: usize = 256;
+const _: () = assert!(SHARDS_MAX - 1 <= u8::MAX as usize, "a shard's number is a byte");
 /// Bytes of a shard: more than any datagram on a common network.
 pub const SHARD_BYTES_MAX: usize = 4096;
+const _: () = assert!(SHARD_BYTES_MAX.is_multiple_of(2), "the code takes shards of an even number of bytes");
 /// Bytes that a datagram must leave free so that the parity shards of its group fit into datagrams of the same size.
 pub const PARITY_EXTRA_BYTES: usize = PARITY_HEADER_BYTES + SHARD_HEAD_BYTES + 1 - COMMON_HEADER_BYTES;
 

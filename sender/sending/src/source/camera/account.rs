@@ -15,6 +15,7 @@ const RECENT: usize = 30;
 const FEW: usize = 5;
 /// Share of them beyond which the window says it: one in so many.
 const ONE_IN: usize = 10;
+const _: () = assert!(FEW < RECENT && ONE_IN <= RECENT);
 
 /// Counts a camera's pictures.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ use crate::source::samples::Lent;
 const BUFFERS: u32 = 6;
 /// Buffers that the driver keeps when pictures are lent: it fills one while another is full.
 const KEPT: usize = 2;
+const _: () = assert!(KEPT < BUFFERS as usize, "some pictures are lent");
 
 /// Pause after a driver has had nothing to give, though it said so.
 const NOTHING: Duration = Duration::from_millis(1);

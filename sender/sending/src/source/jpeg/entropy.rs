@@ -14,12 +14,14 @@ const CODE_BITS: u32 = 16;
 /// Most bits of the difference of two means; other coefficients have one less, at 8 bits a sample.
 const MEAN_BITS: u32 = 11;
 const COEFFICIENT_BITS: u32 = 10;
+const _: () = assert!(LOOKED_UP <= CODE_BITS && COEFFICIENT_BITS < MEAN_BITS);
 /// Greatest mean of a block, before quantisation.
 const MEAN_MAX: i32 = 1024;
 /// Quantisation steps by which an encoder may be beyond that.
 const STEPS_BEYOND: i32 = 1;
 /// Greatest other coefficient, before quantisation, with room for what an encoder rounds.
 const COEFFICIENT_MAX: u32 = 1400;
+const _: () = assert!(MEAN_MAX < 1 << MEAN_BITS && COEFFICIENT_MAX < 2 << COEFFICIENT_BITS);
 /// Zeros behind an interval: as many as are read ahead.
 const AHEAD_BYTES: usize = 16;
 
