@@ -5,11 +5,14 @@
 //! [`quad_context`], those of [`coefficient_context`].
 
 mod contexts;
+mod read;
 pub(crate) mod residual;
-mod trained;
 
 pub use self::contexts::*;
-pub use self::trained::FREQUENCIES;
+
+/// `FREQUENCIES[c][s]`: how many of 4096 times symbol `s` is expected in context `c`; 0 if it cannot occur. Counted by
+/// `lab/examples/train_tables.rs`.
+pub static FREQUENCIES: [[u16; SYMBOLS]; CONTEXTS] = read::rows(include_str!("tables/frequencies.csv"));
 
 // The tables must fit a device's constant memory beside other things.
 const _: () = assert!(CONTEXTS <= 520);

@@ -1,4 +1,4 @@
-//! Counts the symbols of groups of blocks over clips and writes `kernels/src/tables/residual/trained.rs`.
+//! Counts the symbols of groups of blocks over clips and writes `kernels/src/tables/residual/frequencies.csv`.
 //!
 //! ```text
 //! train_groups CLIP.y4m[,CLIP.y4m..].. [--write]
@@ -30,11 +30,6 @@ const FRAMES: usize = 24;
 /// Symbols that each clip and step counts as.
 const WEIGHT: f64 = 50_000.0;
 
-/// Head of the file of tables.
-const HEAD: &str = "//! Symbol frequencies of every row, counted by `lab/examples/train_groups.rs`.\n\nuse super::super::SYMBOLS;\nuse super::ROWS;\n\n\
-     /// `FREQUENCIES[r][s]`: how many of 4096 times symbol `s` is expected in row `r`; 0 if it cannot occur.\n\
-     #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; ROWS] = [\n";
-
 type Counts = Vec<[f64; SYMBOLS]>;
 
 fn main() -> anyhow::Result<()> {
@@ -65,8 +60,8 @@ fn main() -> anyhow::Result<()> {
     counts.iter().for_each(|counts| add(&mut all, counts, 1.0));
     if !flags.is_empty() {
         std::fs::write(
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../src/tables/residual/trained.rs"),
-            training::source(HEAD, &tables(&all)),
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../src/tables/residual/frequencies.csv"),
+            training::file(&tables(&all)),
         )?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Counts the block coder's symbols over pictures and writes `kernels/src/tables/trained.rs`.
+//! Counts the block coder's symbols over pictures and writes `kernels/src/tables/frequencies.csv`.
 //!
 //! ```text
 //! train_tables PICTURES_DIR [--write]
@@ -32,11 +32,6 @@ mod training;
 /// Quantiser steps 3 to 64.
 const STEPS: [u8; 9] = [44, 48, 52, 56, 60, 64, 68, 72, 80];
 
-/// Head of the file of tables.
-const HEAD: &str = "//! Symbol frequencies of every context, counted by `lab/examples/train_tables.rs`.\n\nuse super::{CONTEXTS, SYMBOLS};\n\n\
-     /// `FREQUENCIES[c][s]`: how many of 4096 times symbol `s` is expected in context `c`; 0 if it cannot occur.\n\
-     #[rustfmt::skip]\npub static FREQUENCIES: [[u16; SYMBOLS]; CONTEXTS] = [\n";
-
 type Counts = Vec<[u64; SYMBOLS]>;
 
 fn main() -> anyhow::Result<()> {
@@ -65,10 +60,7 @@ fn main() -> anyhow::Result<()> {
         );
     }
     if write {
-        std::fs::write(
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../src/tables/trained.rs"),
-            training::source(HEAD, &ideal),
-        )?;
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/../src/tables/frequencies.csv"), training::file(&ideal))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 pub const SYMBOLS: usize = 16;
 /// The symbol for a value of 15 or more.
 pub(crate) const ESCAPE_SYMBOL: usize = SYMBOLS - 1;
-/// Each row of [`FREQUENCIES`] adds up to 2^12.
+/// Each row of [`super::FREQUENCIES`] adds up to 2^12.
 pub const PROBABILITY_BITS: u32 = 12;
 /// Largest bit-length of a quantised magnitude.
 pub(crate) const MAX_LENGTH: u8 = 24;

@@ -4,13 +4,15 @@
 //! [`magnitude_row`].
 
 mod rows;
-mod trained;
 
 pub use self::rows::ROWS;
 use self::rows::{MAGNITUDE, SQUARE};
 pub(crate) use self::rows::{NEAR, block_row, magnitude_row, square_row};
-pub use self::trained::FREQUENCIES;
-use super::{PROBABILITY_BITS, SYMBOLS, starts};
+use super::{PROBABILITY_BITS, SYMBOLS, read, starts};
+
+/// `FREQUENCIES[r][s]`: how many of 4096 times symbol `s` is expected in row `r`; 0 if it cannot occur. Counted by
+/// `lab/examples/train_groups.rs`.
+pub static FREQUENCIES: [[u16; SYMBOLS]; ROWS] = read::rows(include_str!("residual/frequencies.csv"));
 
 /// Returns true if `symbol` can occur in `row`: a square that is not zero has one in it that is not.
 pub const fn can_occur(row: usize, symbol: usize) -> bool {

@@ -1,4 +1,4 @@
-//! Tables of frequencies, from weights to Rust source.
+//! Tables of frequencies, from weights to a file.
 
 use kernels::parts::tables::{PROBABILITY_BITS, SYMBOLS};
 
@@ -18,8 +18,7 @@ pub(crate) fn shares(can_occur: impl Fn(usize) -> bool, weight: impl Fn(usize) -
     row
 }
 
-/// Returns the tables as Rust source behind `head`.
-pub(crate) fn source(head: &str, tables: &[[u16; SYMBOLS]]) -> String {
-    let rows: String = tables.iter().map(|row| format!("    {row:?},\n")).collect();
-    format!("{head}{rows}];\n")
+/// Returns the tables as a file of comma-separated numbers.
+pub(crate) fn file(tables: &[[u16; SYMBOLS]]) -> String {
+    tables.iter().map(|row| row.map(|frequency| frequency.to_string()).join(",") + "\n").collect()
 }
