@@ -3,7 +3,7 @@
 // Every number that Rust and OpenCL C share comes in the header of the program (kernels/device/src/header.rs):
 //   LSIZE                 work-items in a group: 1 on CPU devices, where the compiler vectorises the inner
 //                         loops, and a few warps on GPUs
-//   STRIP                 column pairs that one group of the transform writes
+//   STRIP                 column pairs that a work-item of the transform writes on a processor
 //   BLOCK_LSIZE           the same for kernels that code blocks
 //   SIDE                  side of a block of coefficients
 //   BOUNDARY              SYMMETRIC, PERIODIC or ZERO

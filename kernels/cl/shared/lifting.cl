@@ -7,6 +7,3 @@
 #else
 #define KEEP(index, count, value) (value)
 #endif
-
-// A row of a strip in local memory: its pairs with a halo of two on both sides.
-#define LINE (STRIP + 4)

@@ -3,7 +3,7 @@
 //
 // Maths: lifting of all rows, then of all columns, as in lift.cl; the inverse backwards. A quadruple is the samples
 //   (2x, 2y), (2x+1, 2y), (2x, 2y+1), (2x+1, 2y+1), which become its coefficients LL, HL, LH, HH in the same four cells.
-// Shapes: as in dwt.cl and idwt.cl. w > 1, h > 1, and both even if BOUNDARY is PERIODIC.
+// Shapes: as in dwt_strip.cl and idwt_strip.cl. w > 1, h > 1, and both even if BOUNDARY is PERIODIC.
 // NDRange: one group of SMALL_W x SMALL_H work-items per tile, forward any rows of tiles. The tile overlaps its neighbours
 //   by HALO on each side, so that (SMALL_W - 2 HALO) x (SMALL_H - 2 HALO) quadruples are written: forward all of
 //   low_w x low_h, inverse all of ceil(out_w / 2) x ceil(out_h / 2).

@@ -1,6 +1,12 @@
-// One level of the forward CDF 9/7 in both directions, in one pass over the samples: dwt.cl for processors.
+// One level of the forward CDF 9/7 in both directions, in one pass over the samples, on processors.
 //
-// Maths and shapes: as in dwt.cl, w > 1 and h > 1.
+// Maths (even samples s, odd samples d; first along rows, then along columns):
+//   d[n] += ALPHA (s[n] + s[n+1])     s[n] += BETA  (d[n-1] + d[n])
+//   d[n] += GAMMA (s[n] + s[n+1])     s[n] += DELTA (d[n-1] + d[n])     s *= KAPPA     d *= KAPPA_INVERSE
+//
+// Shapes: in_w x in_h samples come from where source.cl says; samples beyond are zero up to w x h,
+//   the size that is transformed, w > 1 and h > 1. Low coefficients in both directions go to `low` (low_w x low_h); the others
+//   into the three detail bands of the Mallat square `bands`: `half_side` to the right, below, and both.
 // NDRange: one work-item per strip of STRIP column pairs and per segment of `rows` row pairs:
 //   (ceil(low_w / STRIP), ceil(low_h / rows)), any rows of them.
 // A work-item slides down its segment. Each step lifts two rows of samples in registers, four pairs of both at a time, and

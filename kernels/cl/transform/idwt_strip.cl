@@ -1,6 +1,12 @@
-// One level of the inverse CDF 9/7 in both directions, in one pass over the coefficients: idwt.cl for processors.
+// One level of the inverse CDF 9/7 in both directions, in one pass over the coefficients, on processors.
 //
-// Maths and shapes: as in idwt.cl, w > 1 and h > 1.
+// Maths (low s, high d; first along columns, then along rows), the steps of dwt_strip.cl backwards:
+//   s *= KAPPA_INVERSE     d *= KAPPA
+//   s[n] -= DELTA (d[n-1] + d[n])     d[n] -= GAMMA (s[n] + s[n+1])
+//   s[n] -= BETA  (d[n-1] + d[n])     d[n] -= ALPHA (s[n] + s[n+1])
+//
+// Shapes: as in dwt_strip.cl with the arrows turned: low_w x low_h coefficients in `low`, the detail bands in
+//   `bands`, all of them zero beyond; out_w x out_h samples of the w x h that the level has are written.
 // NDRange: one work-item per strip of STRIP column pairs and per segment of `rows` row pairs.
 // A work-item slides down its segment: each step takes one low and one high row of coefficients, feeds the columns'
 //   lifting, whose state is four rows (D2, S1, D1, S0) in the first-level cache, and lifts the two rows of samples that come

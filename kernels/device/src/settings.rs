@@ -4,16 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::DeviceKind;
 
-/// Ways to compute a level of a stream's transform. Both give the same coefficients to the bit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum StreamScheme {
-    /// Rows in local memory, columns by a sliding window (van der Laan, Roerdink and Jalba, 2009).
-    Slab,
-    /// All rows, then all columns, lifting steps in local memory, in one kernel.
-    Separable,
-}
-
 /// Defines [`Tuning`] and [`SETTINGS`] from one entry per setting: what it is, its name, its type, the values that it
 /// may have, and for processors and for other devices the default and the values worth measuring.
 macro_rules! settings {
@@ -32,7 +22,7 @@ macro_rules! settings {
         impl Tuning {
             /// For processors: one work-item, so that the compiler vectorises the inner loops.
             pub const CPU: Self = Self { $($name: $cpu,)+ };
-            /// For graphics cards: a strip with its halo of 4 is one pass of the group.
+            /// For graphics cards: many work-items share a tile.
             pub const GPU: Self = Self { $($name: $gpu,)+ };
         }
 
@@ -57,17 +47,14 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Groups wanted for each compute unit; more make segments shorter.
-    groups_per_unit: usize = 1..=64, cpu: 4 => [1, 2, 8, 16], gpu: 4 => [2, 4, 8, 16, 32];
-    /// Least row pairs in one group's segment; each segment lifts three pairs more than it writes.
-    min_segment: usize = 1..=4096, cpu: 24 => [12, 24, 48, 96], gpu: 24 => [6, 12, 24, 48];
-    /// Column pairs that one group of the transform writes.
-    strip: usize = 16..=1024, cpu: 1024 => [256, 512], gpu: 60 => [28, 60, 124, 252];
-    /// Work-items in a group of the transform.
+    /// Segments wanted for each compute unit of a processor; more make segments shorter.
+    groups_per_unit: usize = 1..=64, cpu: 4 => [1, 2, 8, 16], gpu: 4 => [];
+    /// Least row pairs in one segment; each lifts three pairs more than it writes.
+    min_segment: usize = 1..=4096, cpu: 24 => [12, 24, 48, 96], gpu: 24 => [];
+    /// Column pairs of such a segment.
+    strip: usize = 16..=1024, cpu: 1024 => [256, 512], gpu: 60 => [];
+    /// Work-items in a group of the transform: one slides down a segment, more share tiles.
     group_size: usize = 1..=1024, cpu: 1 => [1], gpu: 64 => [32, 64, 128, 256];
-    /// Scheme of the streams' transform.
-    scheme: StreamScheme = [StreamScheme::Slab, StreamScheme::Separable],
-        cpu: StreamScheme::Slab => [StreamScheme::Slab], gpu: StreamScheme::Separable => [StreamScheme::Slab, StreamScheme::Separable];
     /// Columns and rows of work-items in a group of a generated scheme: a tile of quadruples with its halo.
     tile: [usize; 2] = [[16, 16], [32, 8], [32, 16], [64, 8], [64, 16]],
         cpu: [64, 16] => [[64, 16]], gpu: [32, 16] => [[32, 16]];
@@ -172,9 +159,8 @@ impl Tuning {
             return Err(format!("{blocks_per_group} blocks do not share {block_group_size} work-items"));
         }
         // The generated schemes and the tail make their groups as small as the device needs.
-        let windows = if self.scheme == StreamScheme::Slab { self.group_size } else { 1 };
         let tiles = self.forward_tile[0].max(self.inverse_tile[0]);
-        let largest = windows.max(self.block_group_size).max(tiles);
+        let largest = self.group_size.max(self.block_group_size).max(tiles);
         if largest > max_group_size {
             return Err(format!("groups of {largest} work-items are too large, the device runs {max_group_size}"));
         }
@@ -201,9 +187,9 @@ mod tests {
 
     #[test]
     fn candidates_differ_in_one_setting() {
-        let tuning = Tuning { strip: 252, ..Tuning::GPU };
+        let tuning = Tuning { strip: 252, ..Tuning::CPU };
         let strip = SETTINGS.iter().find(|setting| setting.name == "strip").unwrap();
-        let candidates = strip.candidates(DeviceKind::Gpu, &tuning);
+        let candidates = strip.candidates(DeviceKind::Cpu, &tuning);
         assert!(candidates.len() > 1);
         for candidate in candidates {
             assert_ne!(candidate.strip, 252);
@@ -216,8 +202,8 @@ mod tests {
         let refused = |tuning: Tuning, max_group_size| tuning.check(max_group_size).unwrap_err();
         assert_eq!(refused(Tuning { strip: 0, ..Tuning::GPU }, 1024), "strip is 0, not one of 16..=1024");
         assert!(refused(Tuning { min_segment: usize::MAX, ..Tuning::CPU }, 1024).starts_with("min_segment"));
-        let slab = Tuning { scheme: StreamScheme::Slab, group_size: 512, ..Tuning::GPU };
-        assert!(refused(slab, 256).contains("512 work-items"));
+        let large = Tuning { group_size: 512, ..Tuning::GPU };
+        assert!(refused(large, 256).contains("512 work-items"));
         assert!(refused(Tuning { block_group_size: 64, ..Tuning::CPU }, 32).contains("64 work-items"));
         assert!(refused(Tuning::GPU, 128).contains("160 work-items"));
     }

@@ -2,7 +2,7 @@
 //
 // Maths: forward_steps and inverse_steps take a quadruple (LL, HL, LH, HH) through all steps of a scheme; their text is made
 //   by src/opencl/scheme/ and follows this file. See kernels/MATHEMATICS.md, "schemes".
-// Shapes: as in dwt.cl and idwt.cl. w > 1, h > 1, and both even if BOUNDARY is PERIODIC.
+// Shapes: as in dwt_strip.cl and idwt_strip.cl. w > 1, h > 1, and both even if BOUNDARY is PERIODIC.
 // NDRange: one group of TILE_W x TILE_H work-items per tile, forward any rows of tiles. The tile overlaps its
 // neighbours by the halo that the steps use
 //   up (FORWARD_LEFT, .. INVERSE_DOWN), so that (TILE_W - left - right) x (TILE_H - up - down) quadruples are written:

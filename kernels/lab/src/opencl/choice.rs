@@ -1,7 +1,6 @@
 //! Choice of the scheme for a transform.
 
 use device::queue::Queue;
-use device::settings::StreamScheme;
 use kernels::parts::opencl::{Lines, Schemes};
 use kernels::parts::reference::Sample;
 use kernels::parts::{CDF97, Lifting};
@@ -31,9 +30,9 @@ pub(crate) fn open<T: Sample + Tabled>(
     }
     let is_stream = |lifting: &Lifting| (*lifting, element) == (CDF97, Element::F32);
     let default = match filter {
-        Filter::Lifted(lifting) if is_stream(lifting) => match device.tuning.scheme {
-            StreamScheme::Slab => Scheme::Slab,
-            StreamScheme::Separable => Scheme::Separable,
+        Filter::Lifted(lifting) if is_stream(lifting) => match device.tuning.group_size {
+            1 => Scheme::Slab,
+            _ => Scheme::Separable,
         },
         Filter::Lifted(_) => Scheme::Separable,
         Filter::Bank(_) => Scheme::Rowcolumn,
@@ -44,6 +43,10 @@ pub(crate) fn open<T: Sample + Tabled>(
             Ok(Schemes::all(Box::new(Convolution::<T>::new(queue, filter, boundary, pyramid)?)))
         }
         (Scheme::Rowcolumn, _) => Ok(Schemes::all(Box::new(RowColumn::<T>::new(queue, filter, boundary, pyramid)?))),
+        (Scheme::Slab, Filter::Lifted(lifting)) if is_stream(lifting) && device.tuning.group_size > 1 => {
+            let what = format!("scheme {scheme} on a device that is no processor");
+            Err(OpenError::NotOnThisBackend { backend: Backend::Opencl, what, instead: Backend::Cpu })
+        }
         (Scheme::Slab, Filter::Lifted(lifting)) if is_stream(lifting) => Ok(Schemes::slab(device, boundary, pyramid)?),
         (Scheme::Separable, Filter::Lifted(lifting)) => {
             Ok(Schemes::separable(device, lifting, element, boundary, pyramid)?)

@@ -172,7 +172,7 @@ impl<T: Sample + Tabled> Transform for OpenClPlanes<T> {
 
 #[cfg(test)]
 mod tests {
-    use device::settings::{StreamScheme, Tuning};
+    use device::settings::Tuning;
     use picture::frame::{Chroma, FrameSize};
     use picture::params::{Boundary, Levels, Padding};
 
@@ -185,7 +185,7 @@ mod tests {
     /// Returns the device with settings by which quadruples compute every level that is not the tail's, in such tiles.
     fn with_tiles(tile: [usize; 2]) -> Arc<Device> {
         let Tuning { forward_tile, inverse_tile, tail_group_size, .. } = Tuning::CPU;
-        let settings = Tuning { scheme: StreamScheme::Separable, small_level: 1 << 24, tail_side: 16, ..Tuning::GPU };
+        let settings = Tuning { small_level: 1 << 24, tail_side: 16, ..Tuning::GPU };
         let settings = Tuning { forward_tile, inverse_tile, tail_group_size, tile, ..settings };
         Arc::new(find(None).unwrap().with_tuning(settings))
     }

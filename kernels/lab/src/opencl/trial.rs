@@ -129,7 +129,6 @@ mod tests {
     use picture::frame::{Chroma, FrameSize};
 
     use super::*;
-    use device::settings::StreamScheme;
 
     fn results(tuning: &Tuning) -> Result<Vec<Vec<f32>>, OpenError> {
         let params = StreamParams::new(FrameSize::new(301, 167).unwrap(), Chroma::C420);
@@ -144,8 +143,8 @@ mod tests {
             Tuning { groups_per_unit: 64, min_segment: 1, ..Tuning::CPU },
             Tuning { groups_per_unit: 1, min_segment: 4096, strip: 16, ..Tuning::CPU },
             Tuning { groups_per_unit: 2, min_segment: 5, strip: 60, ..Tuning::CPU },
-            Tuning { scheme: StreamScheme::Separable, ..Tuning::CPU },
-            Tuning { group_size: 32, strip: 28, min_segment: 6, ..Tuning::GPU },
+            Tuning { group_size: 32, ..Tuning::CPU },
+            Tuning { group_size: 32, ..Tuning::GPU },
         ] {
             assert!(results(&tuning).unwrap() == expected, "{tuning:?}");
         }

@@ -77,26 +77,26 @@ pub(super) fn search(
 mod tests {
     use super::*;
 
-    fn gpu() -> Tuning {
-        Tuning::default_for(DeviceKind::Gpu)
+    fn cpu() -> Tuning {
+        Tuning::default_for(DeviceKind::Cpu)
     }
 
     /// Returns the distance from the wanted settings in octaves, so that more than one has to change.
     fn cost(tuning: &Tuning, wanted: &Tuning) -> f64 {
         let octaves = |a: usize, b: usize| (a as f64 / b as f64).log2().abs();
         octaves(tuning.strip, wanted.strip)
-            + octaves(tuning.group_size, wanted.group_size)
+            + octaves(tuning.groups_per_unit, wanted.groups_per_unit)
             + octaves(tuning.min_segment, wanted.min_segment)
     }
 
     #[test]
     fn it_descends_to_the_best_of_every_setting() {
-        let wanted = Tuning { strip: 252, group_size: 128, min_segment: 6, ..gpu() };
+        let wanted = Tuning { strip: 256, groups_per_unit: 16, min_segment: 12, ..cpu() };
         let mut judged = Vec::new();
-        let found = search(DeviceKind::Gpu, &gpu(), |tuning, _, (position, of)| {
+        let found = search(DeviceKind::Cpu, &cpu(), |tuning, _, (position, of)| {
             assert!(position <= of);
             judged.push(tuning.clone());
-            Ok(Verdict::Cost(cost(tuning, &wanted) / cost(&gpu(), &wanted)))
+            Ok(Verdict::Cost(cost(tuning, &wanted) / cost(&cpu(), &wanted)))
         })
         .unwrap();
         assert_eq!(found.tuning, wanted);
@@ -106,40 +106,40 @@ mod tests {
 
     #[test]
     fn the_second_round_sees_the_first_ones_choices() {
-        // A wide strip is faster only with a large group, which is tuned later.
-        let judge = |tuning: &Tuning| match (tuning.strip, tuning.group_size) {
-            (252, 256) => 0.5,
-            (60, 256) => 0.8,
+        // A long segment is faster only with a narrow strip, which is tuned later.
+        let judge = |tuning: &Tuning| match (tuning.min_segment, tuning.strip) {
+            (96, 256) => 0.5,
+            (24, 256) => 0.8,
             _ => 1.0,
         };
-        let found = search(DeviceKind::Gpu, &gpu(), |tuning, _, _| Ok(Verdict::Cost(judge(tuning)))).unwrap();
-        assert_eq!((found.tuning.strip, found.tuning.group_size), (252, 256));
+        let found = search(DeviceKind::Cpu, &cpu(), |tuning, _, _| Ok(Verdict::Cost(judge(tuning)))).unwrap();
+        assert_eq!((found.tuning.min_segment, found.tuning.strip), (96, 256));
     }
 
     #[test]
     fn the_default_stays_where_nothing_is_clearly_better() {
-        let found = search(DeviceKind::Cpu, &gpu(), |_, _, _| Ok(Verdict::Cost(0.98))).unwrap();
-        assert_eq!(found.tuning, gpu());
-        let found = search(DeviceKind::Gpu, &gpu(), |_, _, _| Ok(Verdict::Unfit)).unwrap();
-        assert_eq!((found.tuning, found.tried), (gpu(), 0));
+        let found = search(DeviceKind::Cpu, &cpu(), |_, _, _| Ok(Verdict::Cost(0.98))).unwrap();
+        assert_eq!(found.tuning, cpu());
+        let found = search(DeviceKind::Cpu, &cpu(), |_, _, _| Ok(Verdict::Unfit)).unwrap();
+        assert_eq!((found.tuning, found.tried), (cpu(), 0));
         assert!(found.unfit > 0 && found.complete);
     }
 
     #[test]
     fn what_there_is_no_time_for_is_left_out() {
         // Strips are too costly to try.
-        let found = search(DeviceKind::Gpu, &gpu(), |tuning, what, _| match tuning.strip {
-            60 => Ok(Verdict::Cost(if what == "min_segment 6" { 0.5 } else { 1.0 })),
+        let found = search(DeviceKind::Cpu, &cpu(), |tuning, what, _| match tuning.strip {
+            1024 => Ok(Verdict::Cost(if what == "min_segment 12" { 0.5 } else { 1.0 })),
             _ => Ok(Verdict::NoTime),
         })
         .unwrap();
         assert!(!found.complete && found.tried > 1);
-        assert_eq!(found.tuning, Tuning { min_segment: 6, ..gpu() });
+        assert_eq!(found.tuning, Tuning { min_segment: 12, ..cpu() });
     }
 
     #[test]
     fn a_failure_that_is_not_the_candidates_ends_the_search() {
-        let result = search(DeviceKind::Gpu, &gpu(), |_, _, _| Err(OpenError::NotFound(kernels::NotFound::Platform)));
+        let result = search(DeviceKind::Cpu, &cpu(), |_, _, _| Err(OpenError::NotFound(kernels::NotFound::Platform)));
         assert_eq!(result, Err(OpenError::NotFound(kernels::NotFound::Platform)));
     }
 }

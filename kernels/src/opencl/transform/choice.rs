@@ -1,7 +1,6 @@
 //! Choice of the scheme for each level of a transform.
 
 use device::Device;
-use device::settings::StreamScheme;
 use picture::params::Boundary;
 use picture::pyramid::Pyramid;
 
@@ -27,15 +26,15 @@ pub struct Schemes<T> {
 impl Schemes<f32> {
     /// Opens the transform of streams: the CDF 9/7 by the scheme that suits the device.
     pub(crate) fn stream(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, OpenError> {
-        match device.tuning.scheme {
-            StreamScheme::Slab => Self::slab(device, boundary, pyramid),
-            StreamScheme::Separable => Self::separable(device, &CDF97, Element::F32, boundary, pyramid),
+        match device.tuning.group_size {
+            1 => Self::slab(device, boundary, pyramid),
+            _ => Self::separable(device, &CDF97, Element::F32, boundary, pyramid),
         }
     }
 }
 
 impl<T> Schemes<T> {
-    /// Opens the 9/7 in f32 by sliding windows.
+    /// Opens the 9/7 in f32 by sliding windows, on a device whose groups have one work-item.
     pub fn slab(device: &Device, boundary: Boundary, pyramid: &Pyramid) -> Result<Self, OpenError> {
         let slab = Box::new(Slab::new(device, boundary)?);
         let mut slab = Self::new(slab, pyramid, || Lines::new(device, &CDF97, Element::F32, boundary))?;

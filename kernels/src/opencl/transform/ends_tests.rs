@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use device::Device;
-use device::settings::{StreamScheme, Tuning};
+use device::settings::Tuning;
 use device::timeline::Recorder;
 use picture::coded::StepIndex;
 use picture::frame::{Chroma, FrameSize, PixelFormat};
@@ -28,18 +28,16 @@ fn params(size: (u32, u32), chroma: Chroma, boundary: Boundary, padding: Padding
     }
 }
 
-/// Strips as on a processor; tiles, generated tiles and slabs as on graphics cards: small enough for several rows of
+/// Strips as on a processor; tiles and generated tiles as on graphics cards: small enough for several rows of
 /// groups.
 fn devices() -> Vec<Arc<Device>> {
     let device = find(None).unwrap();
     let narrow = Tuning { strip: 24, min_segment: 4, groups_per_unit: 64, ..Tuning::CPU };
-    let tiles =
-        Tuning { scheme: StreamScheme::Separable, forward_tile: [64, 16, 8, 4, 2], small_level: 0, ..Tuning::GPU };
+    let tiles = Tuning { forward_tile: [64, 16, 8, 4, 2], small_level: 0, ..Tuning::GPU };
     let generated = Tuning { tile: [16, 16], small_level: 1 << 20, ..tiles.clone() };
-    let slab = Tuning { scheme: StreamScheme::Slab, group_size: 32, strip: 28, min_segment: 4, ..Tuning::GPU };
-    let mut all = [narrow, tiles, generated, slab];
+    let mut all = [narrow, tiles, generated];
     all.iter_mut().for_each(|tuning| (tuning.block_group_size, tuning.blocks_per_group) = (1, 1));
-    let kinds = [DeviceKind::Cpu, DeviceKind::Gpu, DeviceKind::Gpu, DeviceKind::Gpu];
+    let kinds = [DeviceKind::Cpu, DeviceKind::Gpu, DeviceKind::Gpu];
     let of_kind = |(tuning, kind)| {
         let mut device = device.with_tuning(tuning);
         device.info.kind = kind;

@@ -2,23 +2,12 @@
 
 use device::header::Header;
 use device::kernel::Program;
-use device::settings::StreamScheme;
 use device::{Device, Result};
 use picture::params::Boundary;
 
 use super::{params, source, tail, tile};
 
-/// Sliding windows for groups of many work-items.
-pub(crate) const SLAB: [&str; 7] = [
-    include_str!("../../../cl/shared/common.cl"),
-    include_str!("../../../cl/shared/boundary.cl"),
-    include_str!("../../../cl/shared/lifting.cl"),
-    include_str!("../../../cl/transform/colour.cl"),
-    include_str!("../../../cl/shared/source.cl"),
-    include_str!("../../../cl/transform/dwt.cl"),
-    include_str!("../../../cl/transform/idwt.cl"),
-];
-/// Sliding windows for single work-items.
+/// Sliding windows.
 pub(crate) const STRIP: [&str; 8] = [
     include_str!("../../../cl/shared/common.cl"),
     include_str!("../../../cl/shared/boundary.cl"),
@@ -48,7 +37,7 @@ const RESTORE: [&str; 4] = [
 
 /// Returns the texts of all kernels that settings for the streams' transform are measured with.
 pub(crate) fn transform_texts() -> Vec<&'static str> {
-    [&SLAB[..], &STRIP, &tile::FORWARD, &tile::INVERSE, &tail::SOURCES].concat()
+    [&STRIP[..], &tile::FORWARD, &tile::INVERSE, &tail::SOURCES].concat()
 }
 
 /// Returns the kernels for blocks, built on first use; an error if the device cannot run them.
@@ -74,15 +63,11 @@ pub(crate) fn transform_program(device: &Device, boundary: Boundary) -> Result<P
 
 /// Returns the same for these samples of `cl/shared/source.cl`.
 pub(crate) fn fused_program(device: &Device, boundary: Boundary, samples: &Header) -> Result<Program> {
-    device.build(&params::header(&device.tuning, boundary).and(samples), windows(device))
-}
-
-fn windows(device: &Device) -> &'static [&'static str] {
-    if device.tuning.group_size == 1 { &STRIP } else { &SLAB }
+    device.build(&params::header(&device.tuning, boundary).and(samples), &STRIP)
 }
 
 /// Returns true once `transform_program` has been built, if nothing else is needed.
 pub fn has_transform(device: &Device, boundary: Boundary) -> bool {
     let header = params::header(&device.tuning, boundary).and(&source::planes());
-    device.tuning.scheme == StreamScheme::Slab && device.is_built(&header, windows(device))
+    device.tuning.group_size == 1 && device.is_built(&header, &STRIP)
 }

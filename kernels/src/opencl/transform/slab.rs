@@ -1,5 +1,5 @@
-//! The slab scheme: columns by a window that slides down a strip, rows in local memory (`cl/transform/dwt.cl`,
-//! `cl/transform/idwt.cl`) or, on processors, in registers (`cl/transform/dwt_strip.cl`, `cl/transform/idwt_strip.cl`).
+//! The slab scheme, for processors, of which each work-item is a core: columns by a window that slides down a strip, rows in
+//! registers (`cl/transform/dwt_strip.cl`, `cl/transform/idwt_strip.cl`).
 
 use device::kernel::{NamedArg, Program, kernel};
 use device::settings::Tuning;
@@ -43,22 +43,21 @@ impl Slab {
     fn split(&self, program: &Program, args: &[NamedArg<'_>], size: &LevelSize) -> Result<RowsLaunch> {
         let (groups, rows) = self.groups(size.low_w, size.low_h);
         let kernel = kernel(program, "dwt_level", &[args, &[("rows", rows.into())]].concat())?;
-        let launch = Launch::new(kernel, groups, [self.tuning.group_size, 1]);
+        let launch = Launch::new(kernel, groups, [1, 1]);
         Ok(RowsLaunch { launch, rows: 2 * rows, reach: REACH })
     }
 
     fn merge(&self, program: &Program, args: &[NamedArg<'_>], size: &LevelSize) -> Result<Launch> {
         let (groups, rows) = self.groups(size.in_w.div_ceil(2), size.in_h.div_ceil(2));
         let kernel = kernel(program, "idwt_level", &[args, &[("rows", rows.into())]].concat())?;
-        Ok(Launch::new(kernel, groups, [self.tuning.group_size, 1]))
+        Ok(Launch::new(kernel, groups, [1, 1]))
     }
 }
 
 impl<T> LevelKernels<T> for Slab {
     fn takes(&self, size: &LevelSize) -> bool {
-        // On processors two rows go side by side, in vectors that go across.
-        let lone = self.tuning.group_size == 1 && (size.w == 1 || size.h == 1);
-        !lone && !size.is_odd_ring(self.boundary)
+        // Two rows go side by side, in vectors that go across.
+        size.w > 1 && size.h > 1 && !size.is_odd_ring(self.boundary)
     }
 
     fn forward(&self, level: &Level<'_, T>) -> Result<Vec<Launch>> {
