@@ -37,8 +37,8 @@ pub fn write(command: Command, folder: &Path) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))
 }
 
-#[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -158,8 +158,8 @@ fn pop_number(bytes: &mut &[u8]) -> Result<u32, PacketError> {
     Err(PacketError::StatesGaps)
 }
 
-#[cfg(test)]
 #[allow(clippy::single_range_in_vec_init, reason = "tests")]
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 

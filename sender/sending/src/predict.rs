@@ -1,7 +1,7 @@
 //! Coding of pictures for receivers: alone, or from what all of them hold.
 
 #[cfg(test)]
-mod several;
+mod several_tests;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -288,7 +288,7 @@ impl StreamEncoder {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use common::stream::video::prediction::Held;
     use kernels::{BACK_ENDS, Backend, BackendChoice, Decoder, Picture};
     use picture::coded::ReceivedFrame;

@@ -164,7 +164,7 @@ impl Stun {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use stun_types::prelude::*;
 
     use super::*;
