@@ -387,7 +387,6 @@ const OPEN: [(&str, &str); 4] = [
     ("common/laboratory/faults/src/lib.rs", "the root"),
     ("common/net/src/lib.rs", "reach::introduce"),
     ("common/net/src/lib.rs", "the root"),
-    ("common/src/lib.rs", "the root"),
 ];
 
 #[test]

@@ -13,7 +13,7 @@ pub mod clock;
 mod loss;
 mod outbox;
 pub(crate) mod pacing;
-mod pings;
+mod peer_clock;
 mod rate;
 mod reception;
 mod sent;
@@ -27,7 +27,7 @@ use self::clock::ClockOffset;
 pub use self::loss::LossEstimate;
 use self::loss::LossMeter;
 pub(crate) use self::outbox::Outbox;
-use self::pings::Pings;
+use self::peer_clock::PeerClock;
 use self::rate::{RateControl, Told};
 use self::reception::Reception;
 use self::sent::{Arrival, SentLog, round_trip};
@@ -42,7 +42,7 @@ use crate::wire::feedback::{FeedbackHeader, is_feedback};
 use crate::wire::media::Envelope;
 use crate::wire::{PROTOCOL_VERSION, PacketError, on_wire, states};
 
-/// Pings that are answered: 20 a second for long, as in a receiver's first moments; at once, twice as many as gather
+/// PeerClock that are answered: 20 a second for long, as in a receiver's first moments; at once, twice as many as gather
 /// while QUIC waits on a dead line.
 fn pings_allowed(now: Timestamp) -> ActLimit {
     ActLimit::new(64, Duration::from_millis(50), now)
@@ -181,7 +181,7 @@ pub struct Path {
     receives: bool,
     /// Stalls of this connection that the peer has told of.
     peer_stalled: Duration,
-    pings: Pings,
+    pings: PeerClock,
     pings_answered: ActLimit,
     control: Outbox,
     counters: PathCounters,
@@ -212,7 +212,7 @@ impl Path {
             reception: Reception::new(now),
             receives: false,
             peer_stalled: Duration::ZERO,
-            pings: Pings::new(now),
+            pings: PeerClock::new(now),
             pings_answered: pings_allowed(now),
             control: Outbox::default(),
             counters: PathCounters::default(),
@@ -227,7 +227,7 @@ impl Path {
         self.max_datagram = max_datagram;
         self.phase = Phase::Greeting;
         self.reception = Reception::new(now);
-        self.pings = Pings::new(now);
+        self.pings = PeerClock::new(now);
         self.pings_answered = pings_allowed(now);
         let sends = self.directions != Directions::Receives;
         self.control.push(ControlMessage::Hello { version: PROTOCOL_VERSION, sends });
@@ -241,7 +241,7 @@ impl Path {
         self.reported_before = (self.counters.datagrams_lost, self.counters.datagrams_received);
         self.counters.rtt = None;
         (self.receives, self.peer_stalled) = (false, Duration::ZERO);
-        self.pings = Pings::new(Timestamp::default());
+        self.pings = PeerClock::new(Timestamp::default());
         self.control.clear();
         self.phase = Phase::Disconnected;
     }

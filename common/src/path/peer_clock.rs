@@ -1,4 +1,4 @@
-//! Pings of a peer whose clock is wanted.
+//! PeerClock of a peer whose clock is wanted.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use crate::wire::control::ControlMessage;
 const FIRST_PINGS: u32 = 8;
 const FIRST_PING_INTERVAL: Duration = Duration::from_millis(50);
 const PING_INTERVAL: Duration = Duration::from_millis(500);
-/// Pings whose answer is still awaited.
+/// PeerClock whose answer is still awaited.
 const PINGS_OUTSTANDING: usize = 8;
 
-/// The pings of one connection, and what their answers show.
+/// The pings of one connection, and what their answers show of the clock there.
 #[derive(Clone, Debug)]
-pub(super) struct Pings {
+pub(super) struct PeerClock {
     next_at: Timestamp,
     next_id: u32,
     outstanding: VecDeque<(u32, Timestamp)>,
     clock: ClockOffset,
 }
 
-impl Pings {
+impl PeerClock {
     /// Begins at `now`.
     pub(super) fn new(now: Timestamp) -> Self {
         Self { next_at: now, next_id: 0, outstanding: VecDeque::new(), clock: ClockOffset::default() }
