@@ -19,7 +19,7 @@ fn collect(folder: &Path, known: &mut BTreeSet<String>) {
             let source = fs::read_to_string(&path).unwrap();
             known.extend(source.split("#[test]").skip(1).filter_map(function).map(str::to_owned));
             if path.ends_with("attack/mod.rs") {
-                known.extend(source.split("name: \"").skip(1).filter_map(|rest| attack(rest.split('"').next()?)));
+                known.extend(source.split("    attack(").skip(1).filter_map(|row| attack(row.split('"').nth(1)?)));
             }
         }
     }

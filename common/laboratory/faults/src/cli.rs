@@ -19,13 +19,15 @@ use picture::frame::{FrameRate, FrameSize};
 use sending::source::SourceSpec;
 use sending::source::pattern::Pattern;
 
-use crate::daemons::{self, Stream};
+use crate::bars::{Report, check_names};
+use crate::daemons;
 use crate::machine::stalls;
 use crate::quality::Original;
 use crate::scenario::case::{CLEAN, LOOPBACK};
+use crate::scenario::setup::Stream;
 use crate::scenario::table::Row;
-use crate::scenario::{cases, run as scenario, soak, table};
-use crate::{attack, bulk, quality, rehearsal, rival, siege};
+use crate::scenario::{cases, rehearsal, run as scenario, siege, soak, table};
+use crate::{attack, bulk, quality, rival};
 
 /// The daemons' own congestion controller.
 const DUET: &str = "duet";
@@ -127,29 +129,24 @@ fn run(arguments: &Arguments) -> Result<()> {
         return stalls::watch(file);
     }
     let programs = daemons::programs(arguments.programs.as_deref())?;
-    if let Some((_, names)) = arguments.scenario.split_first().filter(|(first, _)| *first == "attacks") {
-        return attack::run(names, &programs, &folder(arguments));
-    }
-    let length = Duration::from_secs(arguments.seconds);
-    if let Some((_, names)) = arguments.scenario.split_first().filter(|(first, _)| *first == "siege") {
-        return siege::run(names, &programs, &folder(arguments), length, arguments.seed);
-    }
-    if arguments.scenario.first().is_some_and(|first| first == "rehearsal") {
-        return rehearsal::run(&rehearsal::RehearsalOptions {
+    let (length, seed, folder) = (Duration::from_secs(arguments.seconds), arguments.seed, folder(arguments));
+    let recordings = recordings(arguments.traces.as_deref())?;
+    let (first, names) = arguments.scenario.split_first().map_or(("", &[][..]), |(first, names)| (first, names));
+    match first {
+        "attacks" => attack::run(names, &programs, &folder),
+        "siege" => siege::run(names, &programs, &folder, length, seed),
+        "rehearsal" => rehearsal::run(&rehearsal::RehearsalOptions {
             programs: &programs,
-            folder: &folder(arguments),
+            folder: &folder,
             length,
             cycle: Duration::from_millis(arguments.cycle.unwrap_or(60_000)),
             fps: arguments.fps,
-            seed: arguments.seed,
-        });
-    }
-    let recordings = recordings(arguments.traces.as_deref())?;
-    if let Some((_, names)) = arguments.scenario.split_first().filter(|(first, _)| *first == "rival") {
-        return rival::run(&rival::Wanted {
+            seed,
+        }),
+        "rival" => rival::run(&rival::Wanted {
             names,
             length,
-            seed: arguments.seed,
+            seed,
             clip: arguments.clip.as_deref(),
             backend: &arguments.backend,
             prediction: arguments.prediction.first().map(String::as_str),
@@ -157,23 +154,23 @@ fn run(arguments: &Arguments) -> Result<()> {
             recordings: &recordings,
             chromium: arguments.chromium.as_deref(),
             codec: arguments.codec.as_deref(),
-            out: folder(arguments),
-        });
+            out: folder,
+        }),
+        _ => scenarios(arguments, &programs, &folder, &recordings),
     }
-    let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis), &recordings);
+}
+
+/// Runs the scenarios asked for, one after the other.
+fn scenarios(arguments: &Arguments, programs: &Path, out: &Path, recordings: &[String]) -> Result<()> {
+    let length = Duration::from_secs(arguments.seconds);
+    let cases = cases::all(length, arguments.seed, arguments.cycle.map(Duration::from_millis), recordings);
+    let names = cases.iter().flat_map(|case| [case.name, case.name.trim_end_matches(PARTS)]);
+    check_names("scenario", &arguments.scenario, names)?;
     let is_asked = |name: &str| {
         let parts = |asked: &String| name == asked || name.trim_end_matches(PARTS) == asked;
         (arguments.scenario.is_empty() && name != soak::NAME) || arguments.scenario.iter().any(parts)
     };
-    let is_known = |asked: &&String| {
-        cases.iter().any(|case| [case.name, case.name.trim_end_matches(PARTS)].contains(&asked.as_str()))
-    };
-    if let Some(unknown) = arguments.scenario.iter().find(|asked| !is_known(asked)) {
-        let names: Vec<_> = cases.iter().map(|case| case.name).collect();
-        bail!("there is no scenario `{unknown}`: there are {}", names.join(", "));
-    }
-    let out = folder(arguments);
-    let (source, frame_rate, original) = source(arguments, &out)?;
+    let (source, frame_rate, original) = source(arguments, out)?;
     let mut predictions: Vec<_> = arguments.prediction.iter().cloned().map(Some).collect();
     if predictions.is_empty() {
         predictions.push(None);
@@ -181,7 +178,7 @@ fn run(arguments: &Arguments) -> Result<()> {
     let what = arguments.clip.as_ref().unwrap_or(&source);
     println!("{what}, {}, {} s each, seed {}\n", arguments.rate, arguments.seconds, arguments.seed);
     println!("{}", table::HEAD);
-    let (mut clean, mut failed, mut words) = (vec![None; predictions.len()], Vec::new(), None);
+    let (mut clean, mut report, mut words) = (vec![None; predictions.len()], Report::default(), None);
     let needs_clean = cases.iter().any(|case| case.needs_clean && is_asked(case.name));
     for case in cases.iter().filter(|case| is_asked(case.name) || (needs_clean && case.name == CLEAN)) {
         let controllers: &[&str] = if arguments.control { &[DUET, "cubic"] } else { &[DUET] };
@@ -190,26 +187,24 @@ fn run(arguments: &Arguments) -> Result<()> {
             .flat_map(|controller| predictions.iter().enumerate().map(move |told| (controller, told)));
         for (controller, (number, prediction)) in runs {
             let stream = Stream {
-                source: source.clone(),
-                rate: arguments.rate.clone(),
                 backend: arguments.backend.clone(),
-                frame_rate,
                 controller: (*controller).to_owned(),
                 prediction: prediction.clone(),
                 original: original.clone(),
                 in_namespaces: arguments.namespaces,
-                programs: programs.clone(),
+                ..Stream::of(&source, &arguments.rate, frame_rate, programs)
             };
             let told = prediction.as_deref().map(|told| format!("-{told}")).unwrap_or_default();
             let folder = out.join(format!("{}-{controller}{told}", case.name));
             let (mut measured, passed) = match scenario::run(case, &stream, &folder, case.length(length)) {
                 Ok(outcome) => outcome,
                 Err(error) => {
-                    println!(
-                        "| {} | {} | {controller} | {} | not run: {error:#} |",
-                        case.name, case.title, arguments.seed
+                    let (name, title, seed) = (case.name, case.title, arguments.seed);
+                    report.row(
+                        format_args!("| {name} | {title} | {controller} | {seed} | not run: {error:#} |"),
+                        name,
+                        false,
                     );
-                    failed.push(case.name);
                     continue;
                 }
             };
@@ -220,27 +215,22 @@ fn run(arguments: &Arguments) -> Result<()> {
             if case.name == LOOPBACK {
                 words = table::in_words(measured.latency());
             }
-            let mut faults = (case.check)(&measured);
+            let mut bars = (case.check)(&measured);
             let has_fired = (case.fired)(&passed);
             if !has_fired {
-                faults.push(format!("the fault has not happened: there {:?}, back {:?}", passed.there, passed.back));
-            } else if *controller != DUET && case.is_proof && faults.is_empty() {
-                faults.push(PROVES_NOTHING.to_owned());
+                bars.0.push(format!("the fault has not happened: there {:?}, back {:?}", passed.there, passed.back));
+            } else if *controller != DUET && case.is_proof && bars.0.is_empty() {
+                bars.0.push(PROVES_NOTHING.to_owned());
             }
-            if is_failure(*controller == DUET, case.is_proof, has_fired, &faults) {
-                failed.push(case.name);
-            }
-            println!("{}", Row { case, controller, seed: arguments.seed, measured: &measured, faults: &faults });
+            let fails = is_failure(*controller == DUET, case.is_proof, has_fired, &bars.0);
+            let row = Row { case, controller, seed: arguments.seed, measured: &measured, bars: &bars };
+            report.row(row, case.name, !fails);
         }
     }
     if let Some(words) = words {
         println!("\n{words}");
     }
-    println!("\nFiles of each run: {}", out.display());
-    if !failed.is_empty() {
-        bail!("the picture did not hold in {}", failed.join(", "));
-    }
-    Ok(())
+    report.end(out, "the picture did not hold in")
 }
 
 /// Returns true if the run fails the scenario: the daemons' own controller must hold every bar, and where the other one

@@ -12,7 +12,6 @@ use net::identity::Identity;
 use crate::attack::initial::Hello;
 use crate::hostile;
 use crate::machine::priority;
-use crate::scenario::fault::Flood;
 
 /// Datagrams sent at once.
 const AT_ONCE: usize = 10;
@@ -22,6 +21,15 @@ const HANDSHAKES: usize = 20_000;
 const JUNK: usize = 300;
 /// Addresses of the loopback that a flood comes from.
 const SOURCES: u8 = 64;
+
+/// Contents of a flood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flood {
+    /// 1200 random bytes.
+    Junk,
+    /// First packets of handshakes that end there, each of another connection.
+    Initials,
+}
 
 /// A flood under way.
 pub(crate) struct Flooding {

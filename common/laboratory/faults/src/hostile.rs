@@ -28,7 +28,7 @@ use rustls::sign::CertifiedKey;
 use sending::source::pattern::Pattern;
 
 use crate::machine::priority;
-use crate::scenario::fault::Act;
+use crate::testbed::{RECEIVER, SENDER};
 
 /// Video of the flooding peer: small, so that making it does not slow down what is measured.
 const SIZE: (u32, u32) = (320, 180);
@@ -39,10 +39,51 @@ const FLOOD_PER_MS: u32 = 10;
 /// Time after an abuse within which the connection must end.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
-/// A hostile peer at work.
-pub(crate) struct Hostile {
+/// Behaviour of a hostile peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Sends video and, between its datagrams, 10,000 others a second that are none.
+    Flood,
+    /// Breaks the protocol in every way, one connection after the other.
+    Abuse,
+    /// Breaks the protocol likewise, in the receiver's place.
+    AbuseSender,
+}
+
+impl Act {
+    /// Returns the end in whose place it is.
+    pub(crate) fn end(self) -> usize {
+        if self == Self::AbuseSender { RECEIVER } else { SENDER }
+    }
+}
+
+/// A hostile peer at work, on a thread with usual priority.
+pub(crate) struct AtWork<T> {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Said>>,
+    thread: JoinHandle<Result<T>>,
+}
+
+impl<T: Send + 'static> AtWork<T> {
+    /// Lets it act until it is told to stop.
+    pub(crate) fn start(act: impl FnOnce(&Arc<AtomicBool>) -> Result<T> + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            priority::lower();
+            act(&stopped)
+        });
+        Self { stop, thread }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops it and returns what it has to say.
+    pub(crate) fn end(self) -> Result<T> {
+        self.stop();
+        self.thread.join().map_err(|_| anyhow!("the hostile peer broke down"))?
+    }
 }
 
 /// Report of a hostile peer.
@@ -53,36 +94,25 @@ pub(crate) struct Said {
     pub(crate) unanswered: Vec<String>,
 }
 
-impl Hostile {
-    pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn end(self) -> Result<Said> {
-        self.stop();
-        self.thread.join().map_err(|_| anyhow!("the hostile peer broke down"))?
-    }
-}
-
 /// Connects to the daemon at `target`, whose key file is `peer`, with the key in the file `key`.
-pub(crate) fn start(act: Act, key: &Path, peer: &Path, target: SocketAddr) -> Result<Hostile> {
+pub(crate) fn start(act: Act, key: &Path, peer: &Path, target: SocketAddr) -> Result<AtWork<Said>> {
     let config = client(&Identity::load(key)?, Identity::load(peer)?.public_key())?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    let thread = std::thread::spawn(move || {
-        priority::lower();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
+    Ok(AtWork::start(move |stop| {
+        block_on(async {
             let any = if target.ip().is_loopback() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
             let endpoint = endpoint(any, config)?;
             match act {
-                Act::Flood => flood(&endpoint, target, &stopped).await,
-                Act::Abuse => abuse(&endpoint, target, StreamEnd::Sender, &stopped).await,
-                Act::AbuseSender => abuse(&endpoint, target, StreamEnd::Receiver, &stopped).await,
+                Act::Flood => flood(&endpoint, target, stop).await,
+                Act::Abuse => abuse(&endpoint, target, StreamEnd::Sender, stop).await,
+                Act::AbuseSender => abuse(&endpoint, target, StreamEnd::Receiver, stop).await,
             }
         })
-    });
-    Ok(Hostile { stop, thread })
+    }))
+}
+
+/// Runs `act` to its end on this thread, with the network and the clock.
+pub(crate) fn block_on<T>(act: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(act)
 }
 
 /// Returns the configuration for calling the peer with the key `peer` as the holder of `own`.

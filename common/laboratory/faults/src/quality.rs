@@ -6,11 +6,10 @@
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use net::lock::lock;
 use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize, Raster};
 use picture::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
@@ -18,6 +17,7 @@ use sending::source::pattern::{Pattern, draw_number, read_row};
 
 use crate::pictures::{each_picture, psnr};
 use crate::rival::clip::Clip;
+use crate::testbed::pipe;
 
 /// Of so many pictures one is compared.
 pub(crate) const EVERY: usize = 10;
@@ -63,9 +63,7 @@ impl Quality {
 
     /// Makes a pipe at `path` and compares what a receiver will write to it.
     pub(crate) fn watch(&self, path: &Path) -> Result<()> {
-        if !Command::new("mkfifo").arg(path).status().context("mkfifo does not start")?.success() {
-            bail!("no pipe can be made at {}", path.display());
-        }
+        pipe(path)?;
         let (this, path) = (self.clone(), path.to_owned());
         // It ends with the receiver, and with this process where no receiver has come.
         std::thread::spawn(move || this.read(&path));

@@ -7,6 +7,7 @@
 //! A thread reads each socket and stamps what comes; one thread holds both networks and sends. Waiting for a channel
 //! is woken with a precision of 0.1 ms, so the relay adds less than a millisecond of its own.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +16,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use common::netsim::{HEADERS_BYTES, NetConditions, NetCounters, Network, Scenario};
 use common::units::Timestamp;
 use net::lock::lock;
 use socket2::SockRef;
+
+use crate::attack::initial::{Ids, ids};
 
 /// Interval at which a reader checks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -93,6 +97,23 @@ pub struct Tap {
 struct Seen {
     client: Option<SocketAddr>,
     heads: [Vec<u8>; 2],
+    deed: Deed,
+    /// Handshakes begun, by the ids of their first packets.
+    begun: HashSet<Vec<u8>>,
+    /// Demands to prove an address that the listener has sent.
+    retries: usize,
+}
+
+/// Treatment of the dialler's packets by an attacker on the path, who sees every one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Deed {
+    /// Lets them through, and the answers.
+    #[default]
+    Pass,
+    /// Takes them, and answers each that begins a handshake with this.
+    Forge(fn(&Ids) -> Result<Vec<u8>>),
+    /// Lets another machine answer.
+    Divert(SocketAddr),
 }
 
 impl Tap {
@@ -117,14 +138,53 @@ impl Tap {
         };
     }
 
-    fn note(&self, way: Way, bytes: &[u8], from: SocketAddr) {
+    /// Changes the treatment of the dialler's packets.
+    pub(crate) fn set(&self, deed: Deed) {
+        self.seen().deed = deed;
+    }
+
+    /// Returns the number of handshakes that the dialler has begun.
+    pub(crate) fn begun(&self) -> usize {
+        self.seen().begun.len()
+    }
+
+    /// Returns how many times the listener has demanded that the dialler prove its address.
+    pub(crate) fn retries(&self) -> usize {
+        self.seen().retries
+    }
+
+    /// Returns who answers.
+    fn target(&self) -> SocketAddr {
+        if let Deed::Divert(other) = self.seen().deed { other } else { self.target }
+    }
+
+    /// Notes a datagram; returns true if it passes.
+    fn note(&self, way: Way, bytes: &[u8], from: SocketAddr) -> bool {
         let mut seen = self.seen();
-        if way == Way::There {
-            seen.client = Some(from);
+        let mut asked = None;
+        match way {
+            Way::There => {
+                asked = ids(bytes);
+                seen.client = Some(from);
+                seen.begun.extend(asked.iter().map(|asked| asked.from.clone()));
+            }
+            // A Retry packet of RFC 9000, section 17.2.5.
+            Way::Back => seen.retries += usize::from(bytes.first().is_some_and(|first| first & 0xf0 == 0xf0)),
         }
         let head = &mut seen.heads[way as usize];
         head.clear();
         head.extend_from_slice(&bytes[..bytes.len().min(HEAD)]);
+        match seen.deed {
+            Deed::Pass => true,
+            Deed::Divert(other) => way == Way::There || from == other,
+            Deed::Forge(forge) => {
+                if let Some(Ok(answer)) = asked.map(|asked| forge(&asked)) {
+                    // An error is the port of someone who has gone.
+                    let _ = self.front.send_to(&answer, from);
+                }
+                false
+            }
+        }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -146,6 +206,13 @@ pub struct Relay {
 }
 
 impl Relay {
+    /// Starts an attacker's place on the path to `listener`, on this machine.
+    pub(crate) fn on_path(listener: SocketAddr, deed: Deed) -> io::Result<Self> {
+        let relay = Self::start((Ipv4Addr::LOCALHOST, 0).into(), listener, Duration::ZERO)?;
+        relay.tap.set(deed);
+        Ok(relay)
+    }
+
     /// Starts a relay at `listen` (port 0: any) for one who dials it, to `target`, that delays by `delay` each way.
     pub fn start(listen: SocketAddr, target: SocketAddr, delay: Duration) -> io::Result<Self> {
         let front = socket(listen)?;
@@ -176,7 +243,6 @@ impl Relay {
             front,
             back: first_back,
             back_number: relay.back_sockets,
-            target,
             tap,
             bytes: Vec::new(),
             queueing: Vec::new(),
@@ -271,7 +337,6 @@ struct Forwarder {
     front: UdpSocket,
     back: UdpSocket,
     back_number: usize,
-    target: SocketAddr,
     tap: Tap,
     bytes: Vec<u64>,
     queueing: Vec<(Timestamp, Duration)>,
@@ -296,7 +361,7 @@ impl Forwarder {
             let now = since(self.began);
             // An error is the port of someone who has gone.
             while let Some(datagram) = self.networks[Way::There as usize].pop(now) {
-                let _ = self.back.send_to(&datagram, self.target);
+                let _ = self.back.send_to(&datagram, self.tap.target());
             }
             while let Some(datagram) = self.networks[Way::Back as usize].pop(now) {
                 if let Some(client) = self.tap.client() {
@@ -311,7 +376,9 @@ impl Forwarder {
             // The router forgets the old port: what comes there is lost.
             Event::Datagram { way: Way::Back, socket, .. } if socket != self.back_number => {}
             Event::Datagram { way, bytes, from, at, .. } => {
-                self.tap.note(way, &bytes, from);
+                if !self.tap.note(way, &bytes, from) {
+                    return;
+                }
                 if way == Way::There {
                     let slice = (at.as_us() / SLICE.as_micros() as u64) as usize;
                     self.bytes.resize(self.bytes.len().max(slice + 1), 0);

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use faults::attack::{ALL, Testbed};
+use faults::attack::ALL;
 use faults::daemons::programs;
 
 /// One test runs them one after the other: a small machine cannot be attacked in several ways at once.
@@ -14,16 +14,11 @@ fn every_attack_is_held() {
     let programs = programs(None).unwrap();
     let mut failed = Vec::new();
     for attack in ALL {
-        let testbed = Testbed::new(&programs, &folder.join(attack.name)).unwrap();
-        match (attack.run)(&testbed) {
-            Ok(outcome) if outcome.faults.is_empty() => {
-                if let Some(lacks) = outcome.lacks {
-                    eprintln!("NOT TESTED: {}: {lacks}", attack.name);
-                }
-            }
-            Ok(outcome) => failed.push(format!("{}: {}", attack.name, outcome.faults.join("; "))),
-            Err(error) => failed.push(format!("{}: not run: {error:#}", attack.name)),
+        let outcome = attack.hold(&programs, &folder.join(attack.name));
+        if let Some(lacks) = outcome.lacks {
+            eprintln!("NOT TESTED: {}: {lacks}", attack.name);
         }
+        failed.extend(outcome.bars.0.iter().map(|fault| format!("{}: {fault}", attack.name)));
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

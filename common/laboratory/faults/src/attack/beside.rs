@@ -16,9 +16,9 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
 use super::{initial, weak_key as forged_key};
-use crate::machine::priority;
+use crate::flood::Flood;
 use crate::relay::{Tap, Way};
-use crate::scenario::fault::Flood;
+use crate::testbed::{ENDS, SECOND, SENDER, Testbed};
 use crate::{flood, hostile};
 
 /// Callers at once, each from an address of its own.
@@ -70,10 +70,15 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind { name: "link-tests", title: "a second listed peer tests the link again and again", act: link_tests },
 ];
 
+impl PartialEq for Kind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
 impl Kind {
-    /// Disturbs the call until `stop`, on a thread with usual priority, and returns the number of its acts.
+    /// Disturbs the call until `stop` and returns the number of its acts.
     pub(crate) fn run(&self, ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
-        priority::lower();
         (self.act)(ground, stop)
     }
 }
@@ -82,19 +87,33 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Ground {
     /// The daemon that listens, and its key.
-    pub(crate) target: SocketAddr,
-    pub(crate) peer: PublicKey,
+    target: SocketAddr,
+    peer: PublicKey,
     /// The line between both daemons.
-    pub(crate) tap: Tap,
+    tap: Tap,
     /// End of the daemon that dials.
-    pub(crate) dials: StreamEnd,
+    dials: StreamEnd,
     /// Keys of a peer that the daemon that listens allows besides the one that it is in a call with, and of nobody.
-    pub(crate) second: Arc<CertifiedKey>,
-    pub(crate) stranger: Arc<CertifiedKey>,
-    pub(crate) seed: u64,
+    second: Arc<CertifiedKey>,
+    stranger: Arc<CertifiedKey>,
+    seed: u64,
 }
 
 impl Ground {
+    /// Returns the call of the testbed's keys in which the daemon at `target` `listens`.
+    pub(crate) fn of(bed: &Testbed, listens: usize, target: SocketAddr, tap: Tap, seed: u64) -> Result<Self> {
+        let key = |name| bed.identity(name)?.certified_key().map_err(anyhow::Error::from);
+        Ok(Self {
+            target,
+            peer: bed.identity(ENDS[listens])?.public_key(),
+            tap,
+            dials: if listens == SENDER { StreamEnd::Receiver } else { StreamEnd::Sender },
+            second: key(SECOND)?,
+            stranger: key("stranger")?,
+            seed,
+        })
+    }
+
     fn config(&self, key: &Arc<CertifiedKey>, protocol: Protocol) -> Result<quinn::ClientConfig> {
         hostile::client_as(Arc::clone(key), self.peer, protocol)
     }
@@ -145,7 +164,7 @@ fn abuser(ground: &Ground, stop: &Arc<AtomicBool>) -> Result<u64> {
 
 /// Act of a caller once it is connected. It waits for the connection's end in any case.
 #[derive(Clone, Debug)]
-enum CallerAct {
+pub(super) enum CallerAct {
     Wait,
     /// Opens the control stream and says one of these, each in its turn.
     Say(Arc<Vec<Vec<u8>>>),
@@ -153,7 +172,7 @@ enum CallerAct {
     Probe,
 }
 
-/// Calls from several addresses, without a pause.
+/// Calls the listener from several addresses, without a pause.
 fn call(
     ground: &Ground,
     stop: &Arc<AtomicBool>,
@@ -161,11 +180,23 @@ fn call(
     protocol: Protocol,
     act: CallerAct,
 ) -> Result<u64> {
-    let (config, target) = (ground.config(key, protocol)?, ground.target);
+    let config = ground.config(key, protocol)?;
+    callers(CALLERS, ground.target, stop, act, |_| Ok(config.clone()))
+}
+
+/// Lets so many callers, each with an address and a `config`, call `target` without a pause until `stop`; returns how
+/// often they have.
+pub(super) fn callers(
+    count: u8,
+    target: SocketAddr,
+    stop: &Arc<AtomicBool>,
+    act: CallerAct,
+    config: impl Fn(u8) -> Result<quinn::ClientConfig>,
+) -> Result<u64> {
     let calls = |number: u8| {
-        let (config, act, stop) = (config.clone(), act.clone(), Arc::clone(stop));
+        let (config, act, stop) = (config(number), act.clone(), Arc::clone(stop));
         async move {
-            let mut calls = 0;
+            let (config, mut calls) = (config?, 0);
             while !stop.load(Ordering::Relaxed) {
                 let endpoint = hostile::endpoint(address(number), config.clone())?;
                 for _ in 0..CALLS_A_PORT {
@@ -180,7 +211,7 @@ fn call(
             Ok(calls)
         }
     };
-    all(CALLERS, calls)
+    all(count, calls)
 }
 
 async fn one_call(endpoint: &quinn::Endpoint, target: SocketAddr, act: &CallerAct, number: u64) -> Result<()> {
@@ -305,8 +336,7 @@ fn all<F>(count: u8, task: impl Fn(u8) -> F) -> Result<u64>
 where
     F: Future<Output = Result<u64>> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    hostile::block_on(async {
         let mut tasks: JoinSet<_> = (1..=count).map(task).collect();
         let mut total = 0;
         while let Some(ended) = tasks.join_next().await {

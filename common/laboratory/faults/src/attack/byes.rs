@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 use common::wire::control::{ByeReason, ControlMessage, StreamEnd};
 
 use super::caller::{call, listen};
-use super::{Outcome, Testbed, Victim};
+use super::{Outcome, Testbed};
+use crate::daemons::Daemon;
 use crate::hostile::HostileLine;
 
 /// Time for which a dialler is watched that is sent away each time.
@@ -34,7 +35,7 @@ async fn part(line: &mut HostileLine, reason: ByeReason) -> Result<()> {
 /// Calls a listening daemon, once for each goodbye; returns true if it still takes calls afterwards.
 fn to_a_listener(
     testbed: &Testbed,
-    victim: &mut Victim,
+    victim: &mut Daemon,
     name: &str,
     own: StreamEnd,
     address: std::net::SocketAddr,
@@ -58,12 +59,10 @@ fn to_a_listener(
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let mut all = Outcome::default();
     let (address, mut receiver) = testbed.listening_receiver()?;
-    receiver.begin();
     let held = to_a_listener(testbed, &mut receiver, "receiver", StreamEnd::Sender, address);
     add(&mut all, "listening receiver", held, &mut receiver)?;
 
     let (address, mut sender) = testbed.listening_sender()?;
-    sender.begin();
     let held = to_a_listener(testbed, &mut sender, "sender", StreamEnd::Receiver, address);
     add(&mut all, "listening sender", held, &mut sender)?;
     drop(sender);
@@ -97,14 +96,14 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
 }
 
 /// Adds the outcome of the daemon `name` to that of the others.
-fn add(all: &mut Outcome, name: &str, held: Result<()>, victim: &mut Victim) -> Result<()> {
+fn add(all: &mut Outcome, name: &str, held: Result<()>, victim: &mut Daemon) -> Result<()> {
     // One that ends takes a moment for it.
     victim.watch(Duration::from_millis(300));
     let outcome = victim.outcome()?;
     all.expect(outcome.exit_code.is_none(), format!("the {name} has ended with {:?}", outcome.exit_code));
     all.exit_code = all.exit_code.or(outcome.exit_code);
     if let (Err(error), None) = (held, outcome.exit_code) {
-        all.faults.push(format!("the {name}: {error:#}"));
+        all.bars.0.push(format!("the {name}: {error:#}"));
     }
     let lines = outcome.log_lines.unwrap_or_default();
     all.log_lines = Some(all.log_lines.unwrap_or_default() + lines);

@@ -18,8 +18,7 @@ pub(super) fn call<T>(
     act: impl AsyncFnOnce(&quinn::Endpoint) -> Result<T>,
 ) -> Result<T> {
     let config = hostile::client(&testbed.identity(own)?, testbed.identity(peer)?.public_key())?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    hostile::block_on(async {
         let endpoint = hostile::endpoint(Ipv4Addr::LOCALHOST, config)?;
         let result = act(&endpoint).await;
         endpoint.close(0u32.into(), b"");
@@ -37,8 +36,7 @@ pub(super) fn listen<T>(
     let verifier = PeerVerifier::new([testbed.identity(peer)?.public_key()]);
     let tls = server_config(testbed.identity(own)?.certified_key()?, verifier, Protocol::Call)?;
     let config = quinn::ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    hostile::block_on(async {
         let endpoint = quinn::Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into())?;
         let result = act(&endpoint, endpoint.local_addr()?).await;
         endpoint.close(0u32.into(), b"");

@@ -1,20 +1,19 @@
 //! Endless handshakes, at a listener that waits for its peer and at one in a call, whose control stream must answer.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use common::units::Timestamp;
 use common::wire::control::{ControlMessage, StreamEnd};
-use tokio::task::JoinSet;
 
+use super::beside::{CallerAct, callers};
 use super::caller::call;
-use super::{Outcome, Testbed, Victim};
+use super::{Outcome, Testbed};
+use crate::daemons::Daemon;
+use crate::flood::Flood;
 use crate::flood::{self, Flooding};
-use crate::hostile::{self, HostileLine};
-use crate::scenario::fault::Flood;
+use crate::hostile::{self, AtWork, HostileLine};
 
 /// Datagrams a second: handshakes begun, and 1 Gbit/s of junk.
 const HANDSHAKES: u32 = 10_000;
@@ -39,7 +38,16 @@ pub(super) fn begun(testbed: &Testbed) -> Result<Outcome> {
 
 /// Lets strangers call a receiver without a pause, from addresses that are their own.
 pub(super) fn strangers(testbed: &Testbed) -> Result<Outcome> {
-    idle(testbed, |address| Strangers::start(testbed, address), Strangers::end)
+    let config = hostile::client(&testbed.identity("stranger")?, testbed.identity("receiver")?.public_key())?;
+    let start = |address| {
+        let strangers =
+            AtWork::start(move |stop| callers(STRANGERS, address, stop, CallerAct::Wait, |_| Ok(config.clone())));
+        Ok((Instant::now(), strangers))
+    };
+    idle(testbed, start, |(began, strangers)| match strangers.end() {
+        Ok(calls) => format!("{:.0} calls a second", calls as f64 / began.elapsed().as_secs_f64()),
+        Err(error) => format!("they broke down: {error:#}"),
+    })
 }
 
 /// Starts a receiver and the flood, lets the peer say Hello, then its sender call; `end` says how much came.
@@ -49,7 +57,6 @@ fn idle<F>(
     end: impl FnOnce(F) -> String,
 ) -> Result<Outcome> {
     let (address, mut receiver) = testbed.listening_receiver()?;
-    receiver.begin();
     let (began, flooding) = (Instant::now(), begin(address)?);
     receiver.watch(BEFORE);
     let called = Instant::now();
@@ -103,7 +110,7 @@ pub(super) fn in_call(testbed: &Testbed) -> Result<Outcome> {
 }
 
 /// Asks for the time while a flood lasts; returns the number of answers, and the time of the slowest.
-async fn ask(line: &mut HostileLine, victim: &mut Victim) -> Result<(u32, Duration)> {
+async fn ask(line: &mut HostileLine, victim: &mut Daemon) -> Result<(u32, Duration)> {
     let (began, mut slowest) = (Instant::now(), Duration::ZERO);
     for id in 0.. {
         if began.elapsed() >= IN_CALL {
@@ -124,71 +131,12 @@ async fn ask(line: &mut HostileLine, victim: &mut Victim) -> Result<(u32, Durati
 }
 
 /// Adds processor time and log lines up to the end.
-fn add_whole(outcome: &mut Outcome, victim: &mut Victim) -> Result<()> {
+fn add_whole(outcome: &mut Outcome, victim: &mut Daemon) -> Result<()> {
     let whole = victim.outcome()?;
     (outcome.cpu_s, outcome.log_lines) = (whole.cpu_s, whole.log_lines);
-    outcome.expect_little_growth();
-    outcome.expect_few_lines();
     Ok(())
 }
 
 const fn ms(span: Duration) -> u128 {
     span.as_millis()
-}
-
-/// Strangers at work.
-struct Strangers {
-    over: Arc<AtomicBool>,
-    calls: Arc<AtomicU64>,
-    began: Instant,
-    thread: std::thread::JoinHandle<Result<()>>,
-}
-
-impl Strangers {
-    fn start(testbed: &Testbed, address: SocketAddr) -> Result<Self> {
-        let config = hostile::client(&testbed.identity("stranger")?, testbed.identity("receiver")?.public_key())?;
-        let (over, calls) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (theirs, counted) = (Arc::clone(&over), Arc::clone(&calls));
-        let thread = std::thread::spawn(move || knock(&config, address, &theirs, &counted));
-        Ok(Self { over, calls, began: Instant::now(), thread })
-    }
-
-    fn end(self) -> String {
-        self.over.store(true, Ordering::Relaxed);
-        let per_second = self.calls.load(Ordering::Relaxed) as f64 / self.began.elapsed().as_secs_f64();
-        let broke = if matches!(self.thread.join(), Ok(Ok(()))) { "" } else { " until they broke down" };
-        format!("{per_second:.0} calls a second{broke}")
-    }
-}
-
-/// Calls `address` from all addresses until it is over.
-fn knock(config: &quinn::ClientConfig, address: SocketAddr, over: &AtomicBool, calls: &AtomicU64) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let mut strangers = JoinSet::new();
-        let mut endpoints = Vec::new();
-        for number in 1..=STRANGERS {
-            endpoints.push(hostile::endpoint(Ipv4Addr::new(127, 9, 1, number), config.clone())?);
-        }
-        let begin = |endpoint: &quinn::Endpoint| {
-            let endpoint = endpoint.clone();
-            async move {
-                if let Ok(connecting) = endpoint.connect(address, "duet")
-                    && let Ok(connection) = connecting.await
-                {
-                    connection.closed().await;
-                }
-                endpoint
-            }
-        };
-        endpoints.iter().for_each(|endpoint| drop(strangers.spawn(begin(endpoint))));
-        while let Some(Ok(endpoint)) = strangers.join_next().await {
-            if over.load(Ordering::Relaxed) {
-                break;
-            }
-            calls.fetch_add(1, Ordering::Relaxed);
-            strangers.spawn(begin(&endpoint));
-        }
-        Ok(())
-    })
 }

@@ -8,8 +8,8 @@ use net::tls::{PeerVerifier, Protocol, server_config};
 use quinn::crypto::rustls::QuicServerConfig;
 
 use super::initial::{refusal, version_negotiation};
-use super::wire::{Deed, Wire};
 use super::{Outcome, Testbed};
+use crate::relay::{Deed, Relay};
 
 /// Handshakes that are answered before and during the call.
 const FORGED: usize = 2;
@@ -54,16 +54,16 @@ pub(super) fn key(testbed: &Testbed) -> Result<Outcome> {
 /// Answers before a call and in one, then stops; a sender that gets through both times has not believed it.
 fn against(testbed: &Testbed, deed: Deed) -> Result<Outcome> {
     let (listener, _receiver) = testbed.listening_receiver()?;
-    let wire = Wire::to(listener, deed)?;
-    let mut sender = testbed.calling_sender(wire.address)?;
+    let wire = Relay::on_path(listener, deed)?;
+    let mut sender = testbed.calling_sender(wire.address())?;
     sender.begin();
     let mut calls = 0;
     let mut course = || -> Result<()> {
         for _ in 0..2 {
-            let before = wire.begun();
-            wire.set(deed);
-            sender.until("a handshake", || Ok(wire.begun() >= before + FORGED))?;
-            wire.set(Deed::Pass);
+            let before = wire.tap().begun();
+            wire.tap().set(deed);
+            sender.until("a handshake", || Ok(wire.tap().begun() >= before + FORGED))?;
+            wire.tap().set(Deed::Pass);
             testbed.wait_for_pictures(&mut sender, PICTURES)?;
             calls += 1;
         }

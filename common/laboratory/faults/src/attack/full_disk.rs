@@ -4,7 +4,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Outcome, Testbed, unix_time};
+use super::{Outcome, Testbed};
+use crate::testbed::unix_time;
 
 /// Blocks of 512 bytes that a file may have: some pictures.
 const BLOCKS_MAX: u32 = 2_000;
@@ -16,7 +17,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let alone = attempt(testbed, &["y4m:/dev/full"], None)?;
     let mut outcome = attempt(testbed, &[&format!("y4m:{}", testbed.file("recording").display())], Some(BLOCKS_MAX))?;
     for (name, other) in [("beside another sink", beside), ("alone", alone)] {
-        outcome.faults.extend(other.faults.into_iter().map(|fault| format!("{name}: {fault}")));
+        outcome.bars.0.extend(other.bars.0.into_iter().map(|fault| format!("{name}: {fault}")));
     }
     Ok(outcome)
 }
@@ -29,7 +30,7 @@ fn attempt(testbed: &Testbed, sinks: &[&str], blocks_max: Option<u32>) -> Result
     command.args(["-c", "ulimit -f \"$BLOCKS\"; exec \"$0\" \"$@\""]).env("BLOCKS", limit);
     command.arg(program.get_program()).args(program.get_args());
     command.args(["--listen", &address.to_string(), "--peer", &testbed.key("sender")?, "--config"]);
-    command.arg(testbed.pictures_config()?);
+    command.arg(testbed.pictures_config("receiver", "pictures")?);
     for sink in sinks {
         command.args(["--sink", sink]);
     }
@@ -46,12 +47,12 @@ fn attempt(testbed: &Testbed, sinks: &[&str], blocks_max: Option<u32>) -> Result
         return Ok(outcome);
     }
     outcome.gap_ms = Some(testbed.gap_ms(from)?);
-    let warnings = receiver.daemon.said().matches("nothing more is recorded there").count();
+    let warnings = receiver.said().matches("nothing more is recorded there").count();
     outcome.expect(warnings == 1, format!("{warnings} warnings that nothing is recorded"));
-    receiver.daemon.signal("TERM")?;
+    receiver.signal("TERM")?;
     let code = receiver.wait()?;
     outcome.expect(code == 3, format!("the receiver ended with {code}"));
     outcome.exit_code = Some(code);
-    sender.daemon.check()?;
+    sender.check()?;
     Ok(outcome)
 }

@@ -17,7 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Knocks with a key that is not listed, again and again; then a peer says goodbye with a line of a log.
 pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let (address, mut receiver) = testbed.listening_receiver()?;
-    receiver.begin();
     call(testbed, "stranger", "receiver", async |endpoint| {
         for _ in 0..STRANGERS {
             let connection = endpoint.connect(address, "duet")?.await;
@@ -44,7 +43,6 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     })?;
     receiver.until("the goodbye", || Ok(receiver_log(testbed).contains(FORGED)))?;
     let mut outcome = receiver.outcome()?;
-    outcome.expect_few_lines();
     let is_forged = receiver_log(testbed).lines().any(|line| line.starts_with(FORGED));
     // A thousand in a row fail faster than some a second, on any machine.
     outcome.expect(receiver_log(testbed).contains("too many from there have failed"), "nobody is turned away");

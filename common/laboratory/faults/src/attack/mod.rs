@@ -19,7 +19,6 @@ pub(crate) mod initial;
 mod introduction;
 mod listed;
 mod log_lines;
-mod outcome;
 mod peer_in_call;
 mod pings;
 mod replayed_knock;
@@ -27,20 +26,22 @@ mod restart;
 mod rewrites;
 mod silent_readers;
 mod stalled_source;
-mod testbed;
 mod told_addresses;
 mod weak_key;
-mod wire;
 
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use self::Bar::{Alive, FewLines, Growth};
 pub use self::listed::{Refusals, refusals};
-pub(crate) use self::outcome::GROWTH_MAX_MB;
-pub use self::outcome::Outcome;
-pub use self::testbed::{Testbed, Victim, unix_time};
+pub use crate::bars::{Bars, Outcome};
+use crate::bars::{GROWTH_MAX_MB, Report, check_names};
+pub use crate::testbed::Testbed;
+
+/// Most lines that an attacker may make a program write to its log.
+const LINES_MAX: f64 = 20.0;
 
 /// One attack.
 #[derive(Clone, Copy, Debug)]
@@ -49,111 +50,172 @@ pub struct Attack {
     pub name: &'static str,
     /// Description for the table.
     pub title: &'static str,
-    /// Function that attacks.
-    pub run: fn(&Testbed) -> Result<Outcome>,
+    /// Function that begins the daemons, attacks them and measures; it adds bars of its own.
+    run: fn(&Testbed) -> Result<Outcome>,
+    bars: &'static [Bar],
+}
+
+/// A bar that several attacks have.
+#[derive(Clone, Copy, Debug)]
+enum Bar {
+    /// The victim grows by so many megabytes at most.
+    Growth(f64),
+    /// It writes few lines to its log.
+    FewLines,
+    /// It does not end.
+    Alive,
+}
+
+const fn attack(
+    name: &'static str,
+    title: &'static str,
+    run: fn(&Testbed) -> Result<Outcome>,
+    bars: &'static [Bar],
+) -> Attack {
+    Attack { name, title, run, bars }
+}
+
+impl Attack {
+    /// Attacks the daemons in `programs` and holds them to the bars; files go to `folder`.
+    pub fn hold(&self, programs: &Path, folder: &Path) -> Outcome {
+        let outcome = Testbed::new(programs, folder).and_then(|testbed| (self.run)(&testbed));
+        let mut outcome = match outcome {
+            Ok(outcome) if outcome.lacks.is_some() => return outcome,
+            Ok(outcome) => outcome,
+            Err(error) => return Outcome { bars: Bars(vec![format!("not run: {error:#}")]), ..Outcome::default() },
+        };
+        for bar in self.bars {
+            match *bar {
+                Growth(most) => outcome.at_most("growth, MB", outcome.growth_mb, most),
+                FewLines => outcome.at_most("lines", outcome.log_lines.map(|lines| lines as f64), LINES_MAX),
+                Alive => outcome.expect(outcome.exit_code.is_none(), "the program has ended"),
+            }
+        }
+        outcome
+    }
 }
 
 /// All attacks, in the order of the table.
 pub const ALL: &[Attack] = &[
-    Attack {
-        name: "weak-key",
-        title: "a stranger signs for the key of 32 zero bytes, which the configuration lists",
-        run: weak_key::run,
-    },
-    Attack { name: "pings", title: "a receiver that asks for the time without end and never reads", run: pings::run },
-    Attack {
-        name: "forged-version",
-        title: "handshakes are answered with a forged version negotiation, before a call and in it",
-        run: forged::version,
-    },
-    Attack {
-        name: "forged-alert",
-        title: "handshakes are answered with a forged TLS alert, before a call and in it",
-        run: forged::alert,
-    },
-    Attack {
-        name: "forged-key",
-        title: "another machine answers handshakes with its own key, before a call and in it",
-        run: forged::key,
-    },
-    Attack { name: "restart", title: "a listener is killed in a call and runs again at once", run: restart::run },
-    Attack { name: "busy", title: "a listener is dialled that is in a call with another machine", run: busy::run },
-    Attack { name: "flood-idle", title: "handshakes are begun, and the peer calls", run: floods::begun },
-    Attack {
-        name: "strangers-idle",
-        title: "strangers call without a pause from 16 addresses, and the peer calls",
-        run: floods::strangers,
-    },
-    Attack {
-        name: "flood-call",
-        title: "handshakes are begun, then 1 Gbit/s of junk comes in a call whose control stream is asked for the time",
-        run: floods::in_call,
-    },
-    Attack { name: "log-lines", title: "1000 strangers knock; a peer's goodbye holds a line", run: log_lines::run },
-    Attack {
-        name: "silent-readers",
-        title: "logs, statistics and a recording that nobody reads",
-        run: silent_readers::run,
-    },
-    Attack { name: "full-disk", title: "a recording on a full disk", run: full_disk::run },
-    Attack { name: "stalled-source", title: "a source that stands still under a watchdog", run: stalled_source::run },
-    Attack { name: "giants", title: "pictures of one row whose squares are giant", run: giants::run },
-    Attack { name: "states", title: "streams with the largest pictures kept for prediction", run: giants::states },
-    Attack { name: "too-much", title: "pictures that an OpenCL device has no room for", run: devices::too_small },
-    Attack { name: "byes", title: "goodbyes of every kind to daemons for calls", run: byes::run },
-    Attack { name: "hoard", title: "parts of all blocks of three frames, a frame a minute", run: giants::hoard },
-    Attack {
-        name: "introduction",
-        title: "strangers at a machine that waits for a friend with its ticket",
-        run: introduction::run,
-    },
-    Attack { name: "who-is-listed", title: "a stranger shows somebody's key and cannot sign for it", run: listed::run },
-    Attack {
-        name: "rewrites",
-        title: "a listed peer connects, then moves, hundreds of times a second; it is taken out of the file meanwhile",
-        run: rewrites::run,
-    },
-    Attack {
-        name: "told-addresses",
-        title: "a peer in a call tells ever new addresses of others",
-        run: told_addresses::run,
-    },
-    Attack {
-        name: "forged-answers",
-        title: "a peer in a call answers in the name of an address that hears nothing",
-        run: forged_answers::run,
-    },
-    Attack {
-        name: "replayed-knock",
-        title: "a friend's knock is sent again with a third party's source",
-        run: replayed_knock::run,
-    },
-    Attack { name: "no-driver", title: "the OpenCL driver is removed in a call", run: devices::removed },
+    attack(
+        "weak-key",
+        "a stranger signs for the key of 32 zero bytes, which the configuration lists",
+        weak_key::run,
+        &[],
+    ),
+    attack(
+        "pings",
+        "a receiver that asks for the time without end and never reads",
+        pings::run,
+        &[Growth(GROWTH_MAX_MB), Alive],
+    ),
+    attack(
+        "forged-version",
+        "handshakes are answered with a forged version negotiation, before a call and in it",
+        forged::version,
+        &[],
+    ),
+    attack(
+        "forged-alert",
+        "handshakes are answered with a forged TLS alert, before a call and in it",
+        forged::alert,
+        &[],
+    ),
+    attack(
+        "forged-key",
+        "another machine answers handshakes with its own key, before a call and in it",
+        forged::key,
+        &[],
+    ),
+    attack("restart", "a listener is killed in a call and runs again at once", restart::run, &[]),
+    attack("busy", "a listener is dialled that is in a call with another machine", busy::run, &[]),
+    attack("flood-idle", "handshakes are begun, and the peer calls", floods::begun, &[Growth(GROWTH_MAX_MB), FewLines]),
+    attack(
+        "strangers-idle",
+        "strangers call without a pause from 16 addresses, and the peer calls",
+        floods::strangers,
+        &[Growth(GROWTH_MAX_MB), FewLines],
+    ),
+    attack(
+        "flood-call",
+        "handshakes are begun, then 1 Gbit/s of junk comes in a call whose control stream is asked for the time",
+        floods::in_call,
+        &[Growth(GROWTH_MAX_MB), FewLines],
+    ),
+    attack("log-lines", "1000 strangers knock; a peer's goodbye holds a line", log_lines::run, &[FewLines]),
+    attack("silent-readers", "logs, statistics and a recording that nobody reads", silent_readers::run, &[]),
+    attack("full-disk", "a recording on a full disk", full_disk::run, &[]),
+    attack("stalled-source", "a source that stands still under a watchdog", stalled_source::run, &[]),
+    attack(
+        "giants",
+        "pictures of one row whose squares are giant",
+        giants::run,
+        &[Growth(giants::GROWTH_MAX_MB), Alive],
+    ),
+    attack(
+        "states",
+        "streams with the largest pictures kept for prediction",
+        giants::states,
+        &[Growth(giants::STATES_GROWTH_MAX_MB), Alive],
+    ),
+    attack("too-much", "pictures that an OpenCL device has no room for", devices::too_small, &[]),
+    attack("byes", "goodbyes of every kind to daemons for calls", byes::run, &[]),
+    attack(
+        "hoard",
+        "parts of all blocks of three frames, a frame a minute",
+        giants::hoard,
+        &[Growth(giants::GROWTH_MAX_MB), Alive],
+    ),
+    attack(
+        "introduction",
+        "strangers at a machine that waits for a friend with its ticket",
+        introduction::run,
+        &[Growth(GROWTH_MAX_MB), FewLines],
+    ),
+    attack(
+        "who-is-listed",
+        "a stranger shows somebody's key and cannot sign for it",
+        listed::run,
+        &[Growth(GROWTH_MAX_MB), FewLines],
+    ),
+    attack(
+        "rewrites",
+        "a listed peer connects, then moves, hundreds of times a second; it is taken out of the file meanwhile",
+        rewrites::run,
+        &[Growth(GROWTH_MAX_MB), FewLines],
+    ),
+    attack(
+        "told-addresses",
+        "a peer in a call tells ever new addresses of others",
+        told_addresses::run,
+        &[Growth(GROWTH_MAX_MB), FewLines, Alive],
+    ),
+    attack(
+        "forged-answers",
+        "a peer in a call answers in the name of an address that hears nothing",
+        forged_answers::run,
+        &[Growth(GROWTH_MAX_MB), Alive],
+    ),
+    attack(
+        "replayed-knock",
+        "a friend's knock is sent again with a third party's source",
+        replayed_knock::run,
+        &[Growth(GROWTH_MAX_MB), FewLines, Alive],
+    ),
+    attack("no-driver", "the OpenCL driver is removed in a call", devices::removed, &[Alive]),
 ];
 
 /// Runs the attacks of these names (all if there is none) against the daemons in `programs`; prints a table and fails
 /// if a bar was not held.
 pub fn run(names: &[String], programs: &Path, folder: &Path) -> Result<()> {
-    if let Some(unknown) = names.iter().find(|name| !ALL.iter().any(|attack| attack.name == name.as_str())) {
-        let known: Vec<_> = ALL.iter().map(|attack| attack.name).collect();
-        bail!("there is no attack `{unknown}`: there are {}", known.join(", "));
-    }
+    check_names("attack", names, ALL.iter().map(|attack| attack.name))?;
     println!("{HEAD}");
-    let mut failed = Vec::new();
+    let mut report = Report::default();
     for attack in ALL.iter().filter(|attack| names.is_empty() || names.iter().any(|name| name == attack.name)) {
-        let outcome = Testbed::new(programs, &folder.join(attack.name)).and_then(|testbed| (attack.run)(&testbed));
-        let outcome = outcome
-            .unwrap_or_else(|error| Outcome { faults: vec![format!("not run: {error:#}")], ..Outcome::default() });
-        if !outcome.faults.is_empty() {
-            failed.push(attack.name);
-        }
-        println!("{}", AttackRow(attack, &outcome));
+        let outcome = attack.hold(programs, &folder.join(attack.name));
+        report.row(AttackRow(attack, &outcome), attack.name, outcome.bars.0.is_empty());
     }
-    println!("\nFiles of each attack: {}", folder.display());
-    if !failed.is_empty() {
-        bail!("not held: {}", failed.join(", "));
-    }
-    Ok(())
+    report.end(folder, "not held:")
 }
 
 const HEAD: &str = "| attack | what is done | growth, MB | processor, s | log lines | exit | gap, ms | held |\n\
@@ -168,8 +230,7 @@ impl fmt::Display for AttackRow<'_> {
         let whole = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
         let held = match outcome.lacks {
             Some(lacks) => format!("not tried: {lacks}"),
-            None if outcome.faults.is_empty() => "yes".to_owned(),
-            None => outcome.faults.join("; "),
+            None => outcome.bars.verdict("yes"),
         };
         write!(
             out,

@@ -14,7 +14,8 @@ use net::identity::Identity;
 use net::reach::Seals;
 use net::tls::Protocol;
 
-use super::{Testbed, Victim};
+use super::Testbed;
+use crate::daemons::Daemon;
 use crate::hostile::{self, HostileLine};
 
 /// First bytes of probes, and of a call's packets on another way than that on which it began.
@@ -106,7 +107,7 @@ pub(super) fn calling(
     own: &str,
     friend: &str,
     known: &str,
-) -> Result<(SocketAddr, Victim)> {
+) -> Result<(SocketAddr, Daemon)> {
     let port = testbed.free_address()?.port();
     let config = testbed.file(&format!("{log}-calls.toml"));
     let text = format!(
@@ -127,16 +128,15 @@ pub(super) fn calling(
 /// Calls a program as a friend of it, lets its video come and does `act`.
 pub(super) fn in_call<T>(
     testbed: &Testbed,
-    act: impl AsyncFnOnce(&PeerInCall, &mut Victim) -> Result<T>,
-) -> Result<(T, Victim)> {
+    act: impl AsyncFnOnce(&PeerInCall, &mut Daemon) -> Result<T>,
+) -> Result<(T, Daemon)> {
     // The smaller key dials.
     let name = friend(testbed, true)?;
     let front = socket(Ipv4Addr::LOCALHOST)?;
     let (target, mut victim) = calling(testbed, "sender", "sender", &name, &front.local_addr()?.to_string())?;
     let (own, peer) = (testbed.identity(&name)?, testbed.identity("sender")?.public_key());
     let client = hostile::client_as(Identity::certified_key(&own)?, peer, Protocol::BothWays)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    hostile::block_on(async {
         let back = socket(Ipv4Addr::LOCALHOST)?;
         let (silent, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let sealed = carry(&front, &back, target, &silent, &over)?;

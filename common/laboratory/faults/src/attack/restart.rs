@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::{Outcome, Testbed, unix_time};
+use super::{Outcome, Testbed};
+use crate::testbed::unix_time;
 
 /// Number of times that it is killed.
 const KILLS: usize = 3;
@@ -21,7 +22,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let (mut known, mut latest, mut gap) = (0, Duration::ZERO, 0f64);
     for number in 1..=KILLS {
         let began = unix_time()?;
-        receiver.daemon.kill()?;
+        receiver.kill()?;
         receiver = testbed.start("receiver", &mut testbed.receiver(address, &peer)?)?;
         testbed.wait_until_bound(address, &mut receiver)?;
         let bound = Instant::now();

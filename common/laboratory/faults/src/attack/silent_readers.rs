@@ -6,9 +6,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use super::{Outcome, Testbed, Victim, unix_time};
+use super::{Outcome, Testbed};
+use crate::daemons::Daemon;
+use crate::testbed::{pipe, unix_time};
 
 /// Time for which the readers stand still.
 const SPAN: Duration = Duration::from_secs(4);
@@ -21,12 +23,12 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let address = testbed.free_address()?;
     let pipes: Vec<File> = ["receiver-log", "receiver-stats", "recording", "sender-log", "sender-stats"]
         .iter()
-        .map(|name| pipe(&testbed.file(name)))
+        .map(|name| open_pipe(&testbed.file(name)))
         .collect::<Result<_>>()?;
 
     let mut command = into_pipes(&testbed.program("receiver")?, testbed, "receiver");
     command.args(["--listen", &address.to_string(), "--peer", &testbed.key("sender")?, "--config"]);
-    command.arg(testbed.pictures_config()?);
+    command.arg(testbed.pictures_config("receiver", "pictures")?);
     command.args(["--sink", "headless", "--sink", &format!("y4m:{}", testbed.file("recording").display())]);
     let mut receiver = testbed.start("receiver", command.env("DUET_LOG", "trace"))?;
     testbed.wait_until_bound(address, &mut receiver)?;
@@ -94,19 +96,17 @@ fn into_pipes(program: &Command, testbed: &Testbed, name: &str) -> Command {
 }
 
 /// Creates a pipe with a name that is open, and never read, while the file lives.
-fn pipe(path: &Path) -> Result<File> {
-    if !Command::new("mkfifo").arg(path).status().context("mkfifo does not start")?.success() {
-        bail!("there is no pipe {}", path.display());
-    }
+fn open_pipe(path: &Path) -> Result<File> {
+    pipe(path)?;
     Ok(OpenOptions::new().read(true).write(true).open(path)?)
 }
 
 /// Asks the daemon to end: its code and how long it took; none if it does not.
-fn end(victim: &mut Victim) -> Result<Option<(i32, Duration)>> {
-    victim.daemon.signal("TERM")?;
+fn end(victim: &mut Daemon) -> Result<Option<(i32, Duration)>> {
+    victim.signal("TERM")?;
     let began = Instant::now();
     while began.elapsed() < END_MAX {
-        if let Some(code) = victim.daemon.ended()? {
+        if let Some(code) = victim.ended()? {
             return Ok(Some((code, began.elapsed())));
         }
         std::thread::sleep(Duration::from_millis(10));

@@ -54,8 +54,5 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     outcome.expect(said > 50_000, format!("only {said} bytes were told"));
     outcome.expect(got.packets > 0, "no address was asked: nothing was tried");
     outcome.at_most("bytes to others", Some(got.bytes as f64), most as f64);
-    outcome.expect(outcome.exit_code.is_none(), "the program has ended");
-    outcome.expect_little_growth();
-    outcome.expect_few_lines();
     Ok(outcome)
 }

@@ -32,10 +32,10 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
     let mut victim = testbed.start("receiver", &mut testbed.receiver(address, KEY)?)?;
     victim.begin();
     let listens = testbed.wait_until_bound(address, &mut victim);
-    if victim.daemon.ended()?.is_some() {
+    if victim.ended()?.is_some() {
         let mut outcome = victim.outcome()?;
         outcome.note = "the configuration is refused".to_owned();
-        outcome.expect(victim.daemon.said().contains("no private key"), "the log does not say why");
+        outcome.expect(victim.said().contains("no private key"), "the log does not say why");
         outcome.expect(outcome.exit_code == Some(2), "another exit code than 2");
         return Ok(outcome);
     }
@@ -60,8 +60,7 @@ pub(super) fn key() -> Result<Arc<CertifiedKey>> {
 /// Returns the number of the try with which the stranger got an answer to its Hello.
 fn entry(testbed: &Testbed, address: SocketAddr) -> Result<Option<u32>> {
     let config = hostile::client_as(key()?, testbed.identity("receiver")?.public_key(), Protocol::Call)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    hostile::block_on(async {
         let endpoint = hostile::endpoint(Ipv4Addr::LOCALHOST, config)?;
         for number in 1..=TRIES {
             let connection = endpoint.connect(address, "duet")?.await?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod confine;
 pub(crate) mod device;
+pub(crate) mod load;
 pub(crate) mod namespaces;
 pub(crate) mod priority;
 pub(crate) mod stalls;

@@ -54,7 +54,7 @@ impl Namespaces {
                     run("ip", &["-n", name, "link", "set", "up0", "up"])?;
                 }
             }
-            Route::Direct | Route::Reversed | Route::Spaces | Route::Line { .. } => {
+            Route::Direct | Route::Spaces | Route::Line { .. } => {
                 let peer = ["type", "veth", "peer", "name", "up0", "netns", receiver_end];
                 run("ip", &[&["link", "add", "up0", "netns", sender_end.as_str()], &peer[..]].concat())?;
                 for (name, address) in [(sender_end, sender_address(0)), (receiver_end, format!("{receiver}/24"))] {

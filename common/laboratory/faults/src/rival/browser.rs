@@ -19,9 +19,8 @@ use crate::daemons::Daemon;
 use crate::machine::stalls::Watch;
 use crate::quality::EVERY;
 use crate::relay::Relay;
-use crate::scenario::case::FAR;
+use crate::scenario::case::{FAR, SETTLING};
 use crate::scenario::measured::Measured;
-use crate::scenario::run::SETTLING;
 
 /// Names under which it may be installed.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];

@@ -24,11 +24,13 @@ use picture::frame::FrameRate;
 use self::browser::Browser;
 use self::clip::Clip;
 use self::lines::Line;
-use crate::daemons::Stream;
+use crate::bars::Bars;
+use crate::logs::percentile;
 use crate::quality::Original;
 use crate::scenario::case::Case;
-use crate::scenario::measured::{Measured, percentile};
+use crate::scenario::measured::Measured;
 use crate::scenario::run as scenario;
+use crate::scenario::setup::Stream;
 
 /// Time from the line's begin to what counts, in which both sides find their rate; WebRTC needs so long.
 const WARM_UP: Duration = Duration::from_secs(20);
@@ -75,15 +77,10 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
     let clip = Arc::new(Clip::prepare(from, &video)?);
     let frame_rate = FrameRate::new(clip::FRAMES_PER_SECOND, 1).context("no frame rate")?;
     let stream = |cap: u32| Stream {
-        frame_rate,
         prediction: wanted.prediction.map(str::to_owned),
-        source: format!("y4m:{}:loop", video.display()),
-        rate: format!("{cap}M"),
         backend: wanted.backend.to_owned(),
-        controller: "duet".to_owned(),
         original: Some(Arc::new(Original::Rival(Arc::clone(&clip)))),
-        in_namespaces: false,
-        programs: wanted.programs.clone(),
+        ..Stream::of(&format!("y4m:{}:loop", video.display()), &format!("{cap}M"), frame_rate, &wanted.programs)
     };
     println!("{}", browser.version);
     let (seconds, rate) = (wanted.length.as_secs(), clip::FRAMES_PER_SECOND);
@@ -126,7 +123,7 @@ pub(crate) fn run(wanted: &Wanted<'_>) -> Result<()> {
 
 /// Returns the line for Duet, whose figures are read and held to nothing.
 fn case(line: &Line) -> Case {
-    Case::new(line.name, line.title, |_| vec![]).lines(line.there.clone(), line.back.clone())
+    Case::new(line.name, line.title, |_| Bars::default()).lines(line.there.clone(), line.back.clone())
 }
 
 /// One side on one line.
@@ -217,8 +214,8 @@ impl fmt::Display for RivalRow<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::logs::Picture;
     use crate::machine::stalls::Stalls;
-    use crate::scenario::measured::Picture;
 
     const SECOND: Duration = Duration::from_secs(1);
 

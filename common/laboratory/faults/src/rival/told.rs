@@ -5,7 +5,7 @@ use picture::frame::FrameSize;
 use serde_json::Value;
 
 use super::strip;
-use crate::scenario::measured::Picture;
+use crate::logs::Picture;
 
 /// Longest that a picture may be under way: its number comes again later.
 const LATENCY_MAX_MS: f64 = 9_500.0;

@@ -4,11 +4,19 @@ use std::time::Duration;
 
 use common::netsim::{NetConditions, Scenario};
 use common::units::Bitrate;
+use picture::frame::FrameSize;
 
+use crate::bars::Bars;
+use crate::hostile::Act;
 use crate::relay::Passed;
-use crate::scenario::fault::{Act, Fault};
+use crate::scenario::checks;
+use crate::scenario::event::Event;
 use crate::scenario::measured::Measured;
+use crate::testbed::RECEIVER;
 
+/// Settling of a scenario that needs no longer one.
+pub(crate) const SETTLING: Duration = Duration::from_secs(2);
+/// A TCP flow needs this long.
 const LINE_LENGTH_MIN: Duration = Duration::from_secs(45);
 
 /// Path between the daemons.
@@ -16,18 +24,16 @@ const LINE_LENGTH_MIN: Duration = Duration::from_secs(45);
 pub(crate) enum Route {
     /// Through the relay.
     Relay,
-    /// The sender dials the receiver.
+    /// One dials the other.
     Direct,
-    /// The receiver dials the sender.
-    Reversed,
     /// The sender dials the receiver, each in a network namespace of its own.
     Spaces,
     /// A line of two network namespaces with a queue of the system's own, so that TCP can be in it, too.
     Line { rate: Bitrate, queue: Duration },
 }
 
-/// Returns the faults found in a run, one sentence each.
-pub(crate) type Check = fn(&Measured) -> Vec<String>;
+/// Holds a run to its bars.
+pub(crate) type Check = fn(&Measured) -> Bars;
 
 /// One scenario.
 #[derive(Clone)]
@@ -38,7 +44,18 @@ pub(crate) struct Case {
     /// Conditions from the dialler to the listener.
     pub(crate) there: Scenario,
     pub(crate) back: Scenario,
-    pub(crate) faults: Vec<(Duration, Fault)>,
+    /// What happens, each at its time.
+    pub(crate) events: Vec<(Duration, Event)>,
+    /// End that listens.
+    pub(crate) listens: usize,
+    /// Size of both ends' cameras, if each sends and receives: `sender call`. None: a sender and a receiver.
+    pub(crate) cameras: Option<FrameSize>,
+    /// End whose pictures are waited for.
+    pub(crate) watched: usize,
+    /// True if each event waits until pictures have come after the one before.
+    pub(crate) is_patient: bool,
+    /// Time from the first picture to the begin: clocks, path, rate and memory are settled then.
+    pub(crate) settling: Duration,
     /// True if QUIC's usual controller must fail here: if it does not, the network was not bad.
     pub(crate) is_proof: bool,
     /// True if the check compares with [`CLEAN`].
@@ -48,6 +65,8 @@ pub(crate) struct Case {
     /// Source and rate, if they are not those asked for.
     pub(crate) stream: Option<(&'static str, &'static str)>,
     pub(crate) check: Check,
+    /// Returns a remark for the table.
+    pub(crate) note: fn(&Measured) -> Option<String>,
     /// Returns true if the network has done its part.
     pub(crate) fired: fn(&Passed) -> bool,
 }
@@ -61,12 +80,18 @@ impl Case {
             route: Route::Relay,
             there: FAR.into(),
             back: FAR.into(),
-            faults: Vec::new(),
+            events: Vec::new(),
+            listens: RECEIVER,
+            cameras: None,
+            watched: RECEIVER,
+            is_patient: false,
+            settling: SETTLING,
             is_proof: false,
             needs_clean: false,
             backend: None,
             stream: None,
             check,
+            note: checks::note,
             fired: |_| true,
         }
     }
@@ -87,9 +112,14 @@ impl Case {
         self.lines(line.clone(), line)
     }
 
-    /// Returns the same with these faults, each at its time.
-    pub(crate) fn faults(self, faults: Vec<(Duration, Fault)>) -> Self {
-        Self { faults, ..self }
+    /// Returns the same with these events, each at its time.
+    pub(crate) fn events(self, events: Vec<(Duration, Event)>) -> Self {
+        Self { events, ..self }
+    }
+
+    /// Returns the same where this end listens.
+    pub(crate) fn listens(self, listens: usize) -> Self {
+        Self { listens, ..self }
     }
 
     /// Returns the same with this back end of both daemons, source and rate.
@@ -102,41 +132,55 @@ impl Case {
         Self { fired, ..self }
     }
 
+    /// Returns the same with another remark.
+    pub(crate) fn noted(self, note: fn(&Measured) -> Option<String>) -> Self {
+        Self { note, ..self }
+    }
+
     /// Returns the same with the fates of `seed`, and others on the way back.
     pub(crate) fn seeded(self, seed: u64) -> Self {
         Self { there: self.there.with_seed(seed), back: self.back.with_seed(seed ^ 0x5eed), ..self }
     }
 
-    /// Returns the duration of a run, at least `asked`: a TCP flow must find its share, and all faults must come.
+    /// Returns the duration of a run, at least `asked`: a TCP flow must find its share, and all events must come.
     pub(crate) fn length(&self, asked: Duration) -> Duration {
         let least = if matches!(self.route, Route::Line { .. }) { LINE_LENGTH_MIN } else { Duration::ZERO };
-        let last = self.faults.iter().map(|(at, _)| *at + Duration::from_secs(3)).max().unwrap_or_default();
+        let last = self.events.iter().map(|(at, _)| *at + Duration::from_secs(3)).max().unwrap_or_default();
         asked.max(least).max(last)
+    }
+
+    fn has(&self, is: impl Fn(&Event) -> bool) -> bool {
+        self.events.iter().any(|(_, event)| is(event))
     }
 
     /// Returns true if OpenCL devices must obey the scenario.
     pub(crate) fn needs_layer(&self) -> bool {
-        self.needs_drivers() || self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Device { .. }))
+        self.needs_drivers() || self.has(|event| matches!(event, Event::Device { .. }))
     }
 
     /// Returns true if drivers are taken away.
     pub(crate) fn needs_drivers(&self) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::RemoveDrivers))
+        self.has(|event| matches!(event, Event::RemoveDrivers))
     }
 
     /// Returns true if a hostile peer sends video of its own.
     pub(crate) fn has_other_pictures(&self) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Flood, .. }))
+        self.has(|event| matches!(event, Event::Hostile { act: Act::Flood, .. }))
     }
 
     /// Returns true if the daemons run under a limit of memory.
     pub(crate) fn limits_memory(&self) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Hostile { act: Act::Abuse | Act::AbuseSender, .. }))
+        self.has(|event| matches!(event, Event::Hostile { act: Act::Abuse | Act::AbuseSender, .. }))
     }
 
     /// Returns true if the daemons' wall clocks are changed.
     pub(crate) fn needs_clock(&self) -> bool {
-        self.faults.iter().any(|(_, fault)| matches!(fault, Fault::Clock(_)))
+        self.has(|event| matches!(event, Event::Clock(_)))
+    }
+
+    /// Returns true if another peer, which both allow, calls beside.
+    pub(crate) fn allows_second(&self) -> bool {
+        self.has(|event| matches!(event, Event::Beside { .. }))
     }
 }
 

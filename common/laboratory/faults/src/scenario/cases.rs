@@ -5,11 +5,14 @@ use std::time::Duration;
 use common::netsim::{Bursts, HEADERS_BYTES, NetConditions, Pauses, Scenario, lines};
 use common::units::Bitrate;
 
+use crate::flood::Flood;
+use crate::hostile::Act;
 use crate::relay::Passed;
 use crate::scenario::case::{CLEAN, Case, FAR, LOOPBACK, Route};
-use crate::scenario::fault::{Act, Fault, Flood};
+use crate::scenario::event::Event;
 use crate::scenario::soak;
 use crate::scenario::{checks, device_faults};
+use crate::testbed::{RECEIVER, SENDER};
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -23,10 +26,10 @@ const SMALL: (&str, &str) = ("pattern:size=640x360:fps=30", "4M");
 /// Returns all scenarios, to run for `length`; `cycle`: time between two of a fault that is repeated, if not its own.
 /// `recordings` take the place of a made-up mobile line, two at most.
 pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordings: &[String]) -> Vec<Case> {
-    let every = |period: u64, fault: Fault| -> Vec<(Duration, Fault)> {
+    let every = |period: u64, event: Event| -> Vec<(Duration, Event)> {
         let period = cycle.unwrap_or(ms(period));
         let times = (0..).map(|n| ms(3_000) + n * period).take_while(|&at| at + ms(3_000) <= length);
-        times.map(|at| (at, fault)).collect()
+        times.map(|at| (at, event)).collect()
     };
     let span = length.saturating_sub(ms(5_000));
 
@@ -46,17 +49,17 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
         Scenario::table(&[(ms(0), path), (back.saturating_sub(span), path.blackout()), (back, path)])
     };
     let slow = FAR.limited(Bitrate::from_bps(1_000_000), ms(200));
-    let pause = vec![(ms(2_000), Fault::PauseReceiver(ms(5_000)))];
-    let starved = vec![(length / 3, Fault::StarveReceiver(length / 3))];
+    let pause = vec![(ms(2_000), Event::Pause { ends: [false, true], span: ms(5_000) })];
+    let starved = vec![(length / 3, Event::Starve(length / 3))];
     let clocks = vec![
-        (length / 4, Fault::Clock("+1d")),
-        (length / 2, Fault::Clock("-1d")),
-        (length * 3 / 4, Fault::Clock("+0")),
+        (length / 4, Event::Clock("+1d")),
+        (length / 2, Event::Clock("-1d")),
+        (length * 3 / 4, Event::Clock("+0")),
     ];
     let shared = Route::Line { rate: Bitrate::from_bps(20_000_000), queue: ms(100) };
-    let tcp = vec![(Duration::from_micros((checks::TCP_BEGINS * 1e3) as u64), Fault::Tcp)];
-    let flood = |kind, per_second| vec![(ms(2_000), Fault::Flood { kind, per_second, span })];
-    let hostile = |act| vec![(ms(2_000), Fault::Hostile { act, span })];
+    let tcp = vec![(Duration::from_micros((checks::TCP_BEGINS * 1e3) as u64), Event::Tcp)];
+    let flood = |kind, per_second| vec![(ms(2_000), Event::Flood { kind, per_second, span })];
+    let hostile = |act| vec![(ms(2_000), Event::Hostile { act, span })];
 
     let cases = vec![
         Case::new(LOOPBACK, "the loopback", checks::loopback_check).route(Route::Direct),
@@ -81,23 +84,23 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
             .fired(|passed| passed.there.entered > 1_000),
         Case::new("T5", "a TCP Cubic flow on the same 20 Mbit/s, 100 ms queue", checks::shared_check)
             .route(shared)
-            .faults(tcp),
+            .events(tcp),
         Case::new("T6", "MTU 1500 to 1280, no ICMP", checks::size_check)
             .both_ways(smaller)
             .fired(|passed| passed.there.too_large > 0),
         Case::new("T7a", "sender killed again and again", checks::back_in_a_second)
-            .faults(every(5_000, Fault::KillSender)),
+            .events(every(5_000, Event::Kill(SENDER))),
         Case::new("T7b", "the same with 5 % loss", checks::back_in_a_second)
             .both_ways(lossy)
-            .faults(every(5_000, Fault::KillSender))
+            .events(every(5_000, Event::Kill(SENDER)))
             .fired(loses_many),
         Case::new("T8a", "receiver killed again and again", checks::back_in_a_second)
-            .faults(every(5_000, Fault::KillReceiver)),
-        Case::new("T8b", "receiver stopped for 5 s", checks::pause_check).faults(pause),
-        Case::new("T9", "the receiver's decoder has a fifth of a processor", checks::starved_check).faults(starved),
-        Case::new("T10", "sender begins in 1970; clocks a day ahead, a day behind", checks::no_gap).faults(clocks),
+            .events(every(5_000, Event::Kill(RECEIVER))),
+        Case::new("T8b", "receiver stopped for 5 s", checks::pause_check).events(pause),
+        Case::new("T9", "the receiver's decoder has a fifth of a processor", checks::starved_check).events(starved),
+        Case::new("T10", "sender begins in 1970; clocks a day ahead, a day behind", checks::no_gap).events(clocks),
         Case::new("T11a", "router gives another port every 3 s", checks::rebind_check)
-            .faults(every(3_000, Fault::Rebind)),
+            .events(every(3_000, Event::Rebind)),
         Case::new("T11b", "cable out for 10 s", checks::cable_check).both_ways(cut(FAR, ms(10_000))).fired(loses_some),
         // Shorter than a connection lives in silence: it is the same one afterwards.
         Case::new("T11d", "a line of 1 Mbit/s out for 7 s", checks::cable_check)
@@ -105,29 +108,30 @@ pub(crate) fn all(length: Duration, seed: u64, cycle: Option<Duration>, recordin
             .fired(loses_some),
         Case::new("T11c", "another address every 3 s", checks::rebind_check)
             .route(Route::Spaces)
-            .faults(every(3_000, Fault::Move)),
+            .events(every(3_000, Event::Move)),
         Case::new("T13a", "each OpenCL call fails once at both ends", checks::device_check)
             .of(Some("opencl"), SMALL)
-            .faults(device_faults::each_call()),
+            .events(device_faults::each_call()),
         Case::new("T13b", "the device is lost for good", checks::device_check)
             .of(Some("opencl"), SMALL)
-            .faults(device_faults::losses()),
+            .events(device_faults::losses()),
         Case::new("T13c", "the device hangs for 2 s", checks::device_check)
             .of(Some("opencl"), SMALL)
-            .faults(device_faults::hangs()),
+            .events(device_faults::hangs()),
         Case::new("T13d", "the OpenCL drivers vanish, then both daemons are killed", checks::device_check)
             .of(Some("auto"), SMALL)
-            .faults(device_faults::no_drivers()),
-        Case::new("T18a", "10,000 junk datagrams/s", checks::flood_check).faults(flood(Flood::Junk, 10_000)),
-        Case::new("T18b", "10,000 handshakes/s begun", checks::flood_check).faults(flood(Flood::Initials, 10_000)),
-        Case::new("T18c", "1 Gbit/s of junk", checks::flood_check).faults(flood(Flood::Junk, 104_000)),
+            .events(device_faults::no_drivers()),
+        Case::new("T18a", "10,000 junk datagrams/s", checks::flood_check).events(flood(Flood::Junk, 10_000)),
+        Case::new("T18b", "10,000 handshakes/s begun", checks::flood_check).events(flood(Flood::Initials, 10_000)),
+        Case::new("T18c", "1 Gbit/s of junk", checks::flood_check).events(flood(Flood::Junk, 104_000)),
         Case::new("T18d", "a peer with the right key: video and 10,000 other datagrams/s", checks::hostile_check)
-            .faults(hostile(Act::Flood)),
+            .events(hostile(Act::Flood)),
         Case::new("T19a", "a peer with the right key breaks every rule before a receiver", checks::abuse_check)
-            .faults(hostile(Act::Abuse)),
+            .events(hostile(Act::Abuse)),
         Case::new("T19b", "the same before a sender that listens", checks::abuse_check)
-            .route(Route::Reversed)
-            .faults(hostile(Act::AbuseSender)),
+            .route(Route::Direct)
+            .listens(SENDER)
+            .events(hostile(Act::AbuseSender)),
         soak::case(length, seed, cycle),
     ];
     cases.into_iter().chain(home_lines(length, seed, recordings)).map(|case| case.seeded(seed)).collect()
@@ -150,23 +154,23 @@ fn home_lines(length: Duration, seed: u64, recordings: &[String]) -> Vec<Case> {
         let there = Scenario::from(FAR).paused(Pauses::NONE, pauses.clone());
         Case::new(name, title, checks::radio_check).lines(there, Scenario::from(FAR).paused(pauses, Pauses::NONE))
     };
-    let stalls = |name, title, sender, receiver| {
+    let stalls = |name, title, ends| {
         let spans = [30, 80, 200].into_iter().cycle();
         let times = (2..).map(|second| ms(1_000 * second)).take_while(|&at| at + ms(4_000) <= length);
-        let stalls = times.zip(spans).map(|(at, span)| (at, Fault::Stall { sender, receiver, span: ms(span) }));
-        Case::new(name, title, checks::stall_check).faults(stalls.collect())
+        let stalls = times.zip(spans).map(|(at, span)| (at, Event::Pause { ends, span: ms(span) }));
+        Case::new(name, title, checks::stall_check).events(stalls.collect())
     };
     let mut homes = vec![
         radio("T21", "Wi-Fi: a pause of 40 to 150 ms each second", wifi),
         radio("T22", "Wi-Fi scans: ten pauses in a second, every ten", scans),
         Case::new("T23", "20, 6, 12, 3 Mbit/s, another every 0.5 to 2 s", checks::steps_check)
             .lines(lines::steps(seed, end, FAR, ms(500)), FAR),
-        stalls("T25a", "sender stalls each second: 30, 80, 200 ms", true, false),
-        stalls("T25b", "receiver stalls likewise", false, true),
-        stalls("T25c", "both stall likewise", true, true),
+        stalls("T25a", "sender stalls each second: 30, 80, 200 ms", [true, false]),
+        stalls("T25b", "receiver stalls likewise", [false, true]),
+        stalls("T25c", "both stall likewise", [true, true]),
         Case::new("T26", "every processor is busy", checks::busy_check)
             .route(Route::Direct)
-            .faults(vec![(ms(2_000), Fault::Busy)]),
+            .events(vec![(ms(2_000), Event::Busy)]),
     ];
     let recordings: Vec<_> = match recordings {
         [] => vec![None],

@@ -1,11 +1,20 @@
-//! The scenarios of `make faults`: what each is, one run of it, and what was measured.
+//! A call of two daemons under test: a line, a table of events, and bars.
+//!
+//! ```text
+//! cases, soak, siege, rehearsal ─▶ case: line, events, bars ─▶ run ─▶ measured ─▶ checks, table
+//!                                                              └─▶ scene: what happens ─▶ setup: both daemons
+//! ```
 
 pub(crate) mod case;
 pub(crate) mod cases;
 mod checks;
 mod device_faults;
-pub(crate) mod fault;
+pub(crate) mod event;
 pub(crate) mod measured;
+pub(crate) mod rehearsal;
 pub(crate) mod run;
+mod scene;
+pub(crate) mod setup;
+pub(crate) mod siege;
 pub(crate) mod soak;
 pub(crate) mod table;

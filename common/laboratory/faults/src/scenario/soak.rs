@@ -6,12 +6,15 @@
 
 use std::time::Duration;
 
-use common::netsim::{Bursts, NetConditions, Random, Scenario};
+use common::netsim::{Bursts, NetConditions, Random};
 use common::units::Bitrate;
 
+use crate::bars::Bars;
+use crate::flood::Flood;
 use crate::scenario::case::{Case, FAR};
-use crate::scenario::fault::{Fault, Flood};
-use crate::scenario::measured::{Look, Measured};
+use crate::scenario::event::Event;
+use crate::scenario::measured::{Look, Measured, Span};
+use crate::testbed::{ENDS, RECEIVER, SENDER};
 
 /// The scenario's name.
 pub(crate) const NAME: &str = "soak";
@@ -38,53 +41,39 @@ const SLOPE_MAX: f64 = 1.0;
 const SPARE: f64 = 2.0;
 const DRIFT_MAX_MS: f64 = 1.0;
 
-/// An event of the run.
-#[derive(Clone, Copy)]
-enum SoakEvent {
-    /// A daemon is killed: which one, the time says.
-    Kill,
-    /// Another fault of a daemon or the relay.
-    Fault(Fault),
-    /// A fault of the line, both ways.
-    Line(NetConditions),
-}
-
 /// The line when nothing happens.
 const USUAL: NetConditions = NetConditions { loss: 0.01, ..FAR };
 
 /// Kinds of events; all come before one comes again.
 const KINDS: usize = 12;
 
-fn events() -> [SoakEvent; KINDS] {
+/// Returns all kinds; `end` is the one that is killed.
+fn kinds(end: usize) -> [Event; KINDS] {
+    let line = |conditions| Event::Line { conditions, span: SPAN };
+    let flood = |kind| Event::Flood { kind, per_second: 10_000, span: SPAN };
+    let reorder_delay = Duration::from_millis(20);
     [
-        SoakEvent::Kill,
-        SoakEvent::Kill,
-        SoakEvent::Fault(Fault::PauseReceiver(SPAN)),
-        SoakEvent::Fault(Fault::Rebind),
-        SoakEvent::Fault(Fault::Flood { kind: Flood::Junk, per_second: 10_000, span: SPAN }),
-        SoakEvent::Fault(Fault::Flood { kind: Flood::Initials, per_second: 10_000, span: SPAN }),
-        SoakEvent::Line(USUAL.blackout()),
-        SoakEvent::Line(NetConditions { loss: 0.05, ..FAR }),
-        SoakEvent::Line(NetConditions { bursts: Some(Bursts { average: 0.01, mean_length: 8.0 }), ..FAR }),
-        SoakEvent::Line(NetConditions {
-            reorder: 0.01,
-            reorder_by: 5,
-            reorder_delay: Duration::from_millis(20),
-            duplicate: 0.01,
-            ..USUAL
-        }),
-        SoakEvent::Line(USUAL.limited(Bitrate::from_bps(5_000_000), Duration::from_millis(500))),
+        Event::Kill(end),
+        Event::Kill(end),
+        Event::Pause { ends: [false, true], span: SPAN },
+        Event::Rebind,
+        flood(Flood::Junk),
+        flood(Flood::Initials),
+        line(USUAL.blackout()),
+        line(NetConditions { loss: 0.05, ..FAR }),
+        line(NetConditions { bursts: Some(Bursts { average: 0.01, mean_length: 8.0 }), ..FAR }),
+        line(NetConditions { reorder: 0.01, reorder_by: 5, reorder_delay, duplicate: 0.01, ..USUAL }),
+        line(USUAL.limited(Bitrate::from_bps(5_000_000), Duration::from_millis(500))),
         // 1280 bytes of IPv4.
-        SoakEvent::Line(NetConditions { datagram_max: 1_252, ..USUAL }),
+        line(NetConditions { datagram_max: 1_252, ..USUAL }),
     ]
 }
 
-/// Returns the duration of a fault that may cause a gap, milliseconds; none: it may cause none.
-fn lasts(fault: Fault) -> Option<f64> {
-    match fault {
-        Fault::PauseReceiver(span) | Fault::Line(span) => Some(span.as_secs_f64() * 1e3),
-        Fault::Flood { .. } => None,
-        _ => Some(0.0),
+/// Returns the duration of an event that may cause a gap, milliseconds; none: it may cause none.
+fn lasts(event: Event) -> Option<f64> {
+    match event {
+        Event::Flood { .. } => None,
+        _ => Some(event.span().unwrap_or_default().as_secs_f64() * 1e3),
     }
 }
 
@@ -92,76 +81,66 @@ fn lasts(fault: Fault) -> Option<f64> {
 pub(crate) fn case(length: Duration, seed: u64, cycle: Option<Duration>) -> Case {
     let cycle = cycle.unwrap_or(CYCLE).max(CYCLE_MIN);
     let (mut random, mut waiting) = (Random::new(seed), Vec::new());
-    let (mut faults, mut line) = (Vec::new(), vec![(Duration::ZERO, USUAL)]);
-    let mut at = LEAD;
-    while at + LEAD <= length {
+    let times = (0..).map(|number| LEAD + cycle * number).take_while(|&at| at + LEAD <= length);
+    let events = times.map(|at| {
         if waiting.is_empty() {
-            waiting = events().to_vec();
+            waiting = (0..KINDS).collect();
         }
-        faults.push((
-            at,
-            match waiting.swap_remove(random.below(waiting.len() as u64) as usize) {
-                SoakEvent::Kill if at < length / 2 => Fault::KillSender,
-                SoakEvent::Kill => Fault::KillReceiver,
-                SoakEvent::Fault(fault) => fault,
-                SoakEvent::Line(conditions) => {
-                    line.extend([(at, conditions), (at + SPAN, USUAL)]);
-                    Fault::Line(SPAN)
-                }
-            },
-        ));
-        at += cycle;
-    }
+        let kind = waiting.swap_remove(random.below(waiting.len() as u64) as usize);
+        (at, kinds(if at < length / 2 { SENDER } else { RECEIVER })[kind])
+    });
     Case::new(NAME, "T20: 1 % loss and a fault of the others in each cycle", check)
-        .both_ways(Scenario::table(&line))
-        .faults(faults)
+        .both_ways(USUAL)
+        .events(events.collect())
+        .noted(note)
         .fired(|passed| passed.there.lost > 10)
 }
 
-fn check(run: &Measured) -> Vec<String> {
+fn check(run: &Measured) -> Bars {
     let figures = CalmFigures::of(run);
-    let mut faults = Vec::new();
-    let mut at_most = |what: &str, figure: f64, limit: f64| {
-        if figure.is_nan() {
-            faults.push(format!("{what} unknown: no look counts, as the soak was too short or never calm"));
-        } else if figure > limit {
-            faults.push(format!("{what} {figure:.2} > {limit:.2}"));
-        }
-    };
+    let mut bars = Bars::default();
     // In a short run a page more or less is a steep slope.
     let hours = (run.length / 3.6e6).min(1.0);
-    for (end, name) in ["sender", "receiver"].into_iter().enumerate() {
-        at_most(&format!("{name}'s memory, MB/h,"), figures.slope[end], SLOPE_MAX / hours);
-        at_most(&format!("{name}'s threads more"), figures.threads[end], SPARE);
-        at_most(&format!("{name}'s open files more"), figures.files[end], SPARE);
+    for (end, name) in ENDS.into_iter().enumerate() {
+        bars = bars
+            .at_most(&format!("{name}'s memory, MB/h,"), figures.slope[end], SLOPE_MAX / hours)
+            .at_most(&format!("{name}'s threads more"), figures.threads[end], SPARE)
+            .at_most(&format!("{name}'s open files more"), figures.files[end], SPARE);
     }
-    at_most("clocks' drift, ms,", figures.drift, DRIFT_MAX_MS);
-    at_most("panics", run.panics as f64, 0.0);
-    at_most("steps back", run.steps_back() as f64, 0.0);
+    bars = bars
+        .at_most("clocks' drift, ms,", figures.drift, DRIFT_MAX_MS)
+        .at_most("panics", run.panics as f64, 0.0)
+        .at_most("steps back", run.steps_back() as f64, 0.0);
+    if figures.looks == 0 {
+        bars.0.push("no look counts, as the soak was too short or never calm".to_owned());
+    }
     let unexplained = unexplained(run);
-    faults.extend(unexplained.iter().take(5).map(|(at, gap)| format!("gap of {gap:.0} ms without a fault at {at:.0}")));
-    faults
+    let sentences = unexplained.iter().take(5);
+    bars.0.extend(sentences.map(|(at, gap)| format!("gap of {gap:.0} ms without a fault at {at:.0}")));
+    bars
 }
 
 /// Returns a sentence with the figures.
-pub(crate) fn note(run: &Measured) -> String {
+fn note(run: &Measured) -> Option<String> {
     let CalmFigures { looks, slope: [s, r], slope_with_first: [s_first, r_first], threads, files, drift } =
         CalmFigures::of(run);
-    format!(
+    Some(format!(
         "{} faults, {looks} looks, memory {s:.2}/{r:.2} MB/h (first faults counted too: {s_first:.2}/{r_first:.2}), \
          threads +{}/{}, files +{}/{}, clocks {drift:.2} ms",
-        run.faults.len(),
+        run.spans.len(),
         threads[0],
         threads[1],
         files[0],
         files[1]
-    )
+    ))
 }
 
 /// Gaps that no fault and no stall of the machine explains: when they began, and how long they were.
 fn unexplained(run: &Measured) -> Vec<(f64, f64)> {
     let has_fault = |from: f64, to: f64| {
-        run.spans.iter().any(|&(at, fault)| lasts(fault).is_some_and(|lasts| from < at + lasts + AFTERMATH && to > at))
+        let is_near =
+            |span: &Span| lasts(span.event).is_some_and(|lasts| from < span.at + lasts + AFTERMATH && to > span.at);
+        run.spans.iter().any(is_near)
     };
     let points: Vec<f64> = run.pictures.iter().map(|picture| picture.at).chain([run.length]).collect();
     let gaps = points.windows(2).filter(|pair| pair[1] - pair[0] > GAP_MAX && !has_fault(pair[0], pair[1]));
@@ -188,9 +167,9 @@ struct CalmFigures {
 impl CalmFigures {
     fn of(run: &Measured) -> Self {
         let is_calm = |look: &&Look| {
-            run.spans.iter().all(|&(at, fault)| {
-                let end = at + lasts(fault).unwrap_or(SPAN.as_secs_f64() * 1e3);
-                look.at < at || look.at > end + CALM_AFTER.as_secs_f64() * 1e3
+            run.spans.iter().all(|span| {
+                let end = span.at + lasts(span.event).unwrap_or(SPAN.as_secs_f64() * 1e3);
+                look.at < span.at || look.at > end + CALM_AFTER.as_secs_f64() * 1e3
             })
         };
         let calm: Vec<&Look> = run.looks.iter().filter(is_calm).collect();
@@ -202,7 +181,8 @@ impl CalmFigures {
             calm.iter().copied().filter(is_warm).collect::<Vec<_>>()
         };
         let slope_of = |looks: &[&Look], end: usize| {
-            let points = looks.iter().map(|look| (look.lives[end], look.at / 3.6e6, look.memory[end] as f64 / 1e6));
+            let points =
+                looks.iter().map(|look| (look.lives[end], look.at / 3.6e6, look.held[end].memory as f64 / 1e6));
             slope(&points.collect::<Vec<_>>())
         };
         let slope_with_first = [0, 1].map(|end| {
@@ -220,8 +200,8 @@ impl CalmFigures {
             looks: calm.len(),
             slope: [0, 1].map(|end| slope_of(&warm(end), end)),
             slope_with_first,
-            threads: spread(|look, end| look.threads[end]),
-            files: spread(|look, end| look.files[end]),
+            threads: spread(|look, end| look.held[end].threads),
+            files: spread(|look, end| look.held[end].files),
             drift,
         }
     }
@@ -229,7 +209,7 @@ impl CalmFigures {
 
 /// Returns true if each kind of event came between the two times, milliseconds.
 fn has_seen_all(run: &Measured, from: f64, to: f64) -> bool {
-    let count = |time: f64| run.spans.iter().filter(|(at, _)| *at < time).count();
+    let count = |time: f64| run.spans.iter().filter(|span| span.at < time).count();
     (count(from).div_ceil(KINDS) + 1) * KINDS <= count(to)
 }
 
@@ -256,7 +236,8 @@ fn slope(points: &[(usize, f64, f64)]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::measured::Picture;
+    use crate::daemons::Held;
+    use crate::logs::Picture;
 
     fn calm_hour() -> Measured {
         let picture = |number: u32| Picture {
@@ -266,21 +247,22 @@ mod tests {
             missing_blocks: 0,
             missing_coarse: 0,
         };
+        let held = |memory| Held { memory, threads: 5, files: 20, ..Held::default() };
         let look = |second: u32| Look {
             at: f64::from(second) * 1e3,
             lives: [usize::from(second >= 1_800), 0],
             // The second process is larger from its begin.
-            memory: [if second < 1_800 { 40_000_000 } else { 50_000_000 }, 60_000_000],
-            threads: [5, 6],
-            files: [20, 21],
+            held: [if second < 1_800 { 40_000_000 } else { 50_000_000 }, 60_000_000].map(held),
             clock_offset: Some(f64::from(second % 3) * 0.1),
+            ..Look::default()
         };
         Measured {
             length: 3.6e6,
             pictures: (0..90_000).map(picture).collect(),
             looks: (0..3_600).map(look).collect(),
             spans: (0..60)
-                .map(|minute| (f64::from(minute) * 6e4, if minute == 30 { Fault::KillSender } else { Fault::Rebind }))
+                .map(|minute| (f64::from(minute) * 6e4, if minute == 30 { Event::Kill(SENDER) } else { Event::Rebind }))
+                .map(|(at, event)| Span::new(at, event))
                 .collect(),
             ..Measured::default()
         }
@@ -288,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_calm_hour_holds() {
-        assert_eq!(check(&calm_hour()), Vec::<String>::new());
+        assert_eq!(check(&calm_hour()), Bars::default());
     }
 
     #[test]
@@ -296,12 +278,12 @@ mod tests {
         let broken = |change: fn(&mut Measured)| {
             let mut run = calm_hour();
             change(&mut run);
-            let faults = check(&run);
-            assert_eq!(faults.len(), 1, "{faults:?}");
+            let bars = check(&run);
+            assert_eq!(bars.0.len(), 1, "{bars:?}");
         };
-        broken(|run| run.looks.iter_mut().for_each(|look| look.memory[1] += (look.at * 0.4) as u64));
-        broken(|run| run.looks.iter_mut().for_each(|look| look.threads[0] += (look.at / 1e6) as usize));
-        broken(|run| run.looks.iter_mut().for_each(|look| look.files[1] += (look.at / 1e6) as usize));
+        broken(|run| run.looks.iter_mut().for_each(|look| look.held[1].memory += (look.at * 0.4) as u64));
+        broken(|run| run.looks.iter_mut().for_each(|look| look.held[0].threads += (look.at / 1e6) as usize));
+        broken(|run| run.looks.iter_mut().for_each(|look| look.held[1].files += (look.at / 1e6) as usize));
         broken(|run| run.looks.iter_mut().for_each(|look| look.clock_offset = Some(look.at * 1e-6)));
         broken(|run| run.panics = 1);
         broken(|run| run.pictures.retain(|picture| !(1e6..1e6 + 60.0).contains(&picture.at)));
@@ -315,36 +297,39 @@ mod tests {
             let mut run = calm_hour();
             run.looks
                 .iter_mut()
-                .for_each(|look| look.memory[1] += (look.at.min(f64::from(minutes) * 6e4) * 10.0) as u64);
-            (check(&run).len(), CalmFigures::of(&run).slope_with_first[1] > SLOPE_MAX)
+                .for_each(|look| look.held[1].memory += (look.at.min(f64::from(minutes) * 6e4) * 10.0) as u64);
+            (check(&run).0.len(), CalmFigures::of(&run).slope_with_first[1] > SLOPE_MAX)
         };
         assert_eq!((grown(11), grown(20)), ((0, true), (1, true)), "but it is told");
         let mut short = calm_hour();
         short.spans.truncate(KINDS - 1);
-        assert_eq!(check(&short).len(), 6, "no daemon is old enough");
+        assert_eq!(check(&short).0.len(), 6, "no daemon is old enough");
     }
 
     #[test]
     fn the_gap_of_a_fault_is_its_own() {
         let mut run = calm_hour();
         run.pictures.retain(|picture| !(1.8e6..1.8e6 + 900.0).contains(&picture.at));
-        assert_eq!(check(&run), Vec::<String>::new());
+        assert_eq!(check(&run), Bars::default());
     }
 
     #[test]
     fn every_kind_of_fault_comes_before_one_comes_again() {
         let soak = case(Duration::from_secs(15 + 12 * 60), 3, None);
-        assert_eq!(soak.faults.len(), 12);
-        let lines = soak.faults.iter().filter(|(_, fault)| matches!(fault, Fault::Line(_))).count();
+        assert_eq!(soak.events.len(), 12);
+        let lines = soak.events.iter().filter(|(_, event)| matches!(event, Event::Line { .. })).count();
         assert_eq!(lines, 6);
         let half = Duration::from_secs(15 + 12 * 60) / 2;
-        let kills = soak.faults.iter().filter(|(_, fault)| matches!(fault, Fault::KillSender | Fault::KillReceiver));
-        let kills: Vec<_> = kills.map(|&(at, fault)| (at < half, fault == Fault::KillSender)).collect();
+        let kills = soak.events.iter().filter_map(|&(at, event)| match event {
+            Event::Kill(end) => Some((at < half, end == SENDER)),
+            _ => None,
+        });
+        let kills: Vec<_> = kills.collect();
         assert!(
             kills.len() == 2 && kills.iter().all(|(is_first_half, of_sender)| is_first_half == of_sender),
             "{kills:?}"
         );
         let other = case(Duration::from_secs(15 + 12 * 60), 4, None);
-        assert!(soak.faults != other.faults);
+        assert!(soak.events != other.events);
     }
 }

@@ -4,9 +4,11 @@ use std::fmt;
 
 use common::units::SOUND_METRES_PER_MS;
 
+use crate::bars::Bars;
+use crate::logs::percentile;
 use crate::machine::stalls::Stalls;
 use crate::scenario::case::Case;
-use crate::scenario::measured::{Measured, percentile};
+use crate::scenario::measured::Measured;
 
 /// The table's head. Whole: pictures without a missing block; coarse: without a missing coarse one. Machine late: the
 /// longest stall of the machine itself, and the number of its stalls a minute.
@@ -21,12 +23,12 @@ pub(crate) struct Row<'a> {
     pub(crate) controller: &'a str,
     pub(crate) seed: u64,
     pub(crate) measured: &'a Measured,
-    pub(crate) faults: &'a [String],
+    pub(crate) bars: &'a Bars,
 }
 
 impl fmt::Display for Row<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { case, controller, seed, measured, faults } = self;
+        let Self { case, controller, seed, measured, bars } = self;
         let gaps = measured.gaps(0.0, measured.length);
         let percent = |share: f64| format!("{:.2} %", 100.0 * share);
         let [p50, p95, p99] = measured.latency();
@@ -59,7 +61,7 @@ impl fmt::Display for Row<'_> {
             measured.rate(0, measured.rates.len()) / 1e6,
             growth[0],
             growth[1],
-            if faults.is_empty() { "held".to_owned() } else { faults.join("; ") }
+            bars.verdict("held")
         )
     }
 }
