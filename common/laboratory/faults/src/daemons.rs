@@ -30,7 +30,7 @@ pub fn programs(asked: Option<&Path>) -> Result<PathBuf> {
     })
 }
 
-/// What a daemon holds and has taken; zeros once it has ended.
+/// State of a daemon, and what it has taken; zeros once it has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Resident bytes.
@@ -51,7 +51,7 @@ pub struct Daemon {
     name: &'static str,
     child: Child,
     log: PathBuf,
-    /// What it held when its figures began to count, and the most memory since.
+    /// State when its figures began to count, and the most memory since.
     begin: Held,
     memory_most: u64,
 }

@@ -44,7 +44,7 @@ pub(crate) struct Case {
     /// Conditions from the dialler to the listener.
     pub(crate) there: Scenario,
     pub(crate) back: Scenario,
-    /// What happens, each at its time.
+    /// Events, each at its time.
     pub(crate) events: Vec<(Duration, Event)>,
     /// End that listens.
     pub(crate) listens: usize,

@@ -1,4 +1,4 @@
-//! What one run was like.
+//! Figures of one run.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) struct Look {
 /// An event that has happened.
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
-    /// When it was put in, milliseconds, as all times, and when the next one was.
+    /// Time at which it was put in, milliseconds, as all times, and at which the next one was.
     pub(crate) at: f64,
     pub(crate) until: f64,
     pub(crate) event: Event,

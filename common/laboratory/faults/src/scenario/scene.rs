@@ -54,7 +54,7 @@ pub(super) struct Scene {
     devices: [Option<DeviceAct>; 2],
     /// Ends that went on with another back end after their device failed, and whether it was the right one.
     pub(super) backends: Vec<(String, bool)>,
-    /// What has happened, and when something that was gone came back and a hostile peer ended.
+    /// Events so far, times at which something that was gone came back, and at which a hostile peer ended.
     pub(super) spans: Vec<Span>,
     pub(super) returns: Vec<f64>,
     pub(super) hostile_until: Option<f64>,
