@@ -1,21 +1,105 @@
-//! The files in `config/` are right, say what the defaults are, and leave no key out.
+//! `config/duet.toml` and the list of keys in `config/README.md` are those of the table; files of before are read.
+//!
+//! `WRITE=1 cargo test -p duet-common --test config_files` writes both anew.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use common::config::{parse_receiver, parse_sender, resolve_receiver, resolve_sender};
-use picture::frame::FrameSize;
+use common::config::table::{Program, SECTIONS};
+use common::config::{parse_receiver, parse_sender, read, resolve_receiver, resolve_sender};
 
-/// Keys that a section has in one program's file only.
-const ONLY: [(&str, &str); 4] =
-    [("rate_max", "sender"), ("fec", "sender"), ("controller", "sender"), ("pictures", "receiver")];
-
-fn read(path: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+fn path(of: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(of)
 }
+
+fn text_of(file: &str) -> String {
+    fs::read_to_string(path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// Fails unless the file has this text, which it then gets if that is asked for.
+#[track_caller]
+fn check_file(file: &str, wanted: &str) {
+    if std::env::var_os("WRITE").is_some() {
+        fs::write(path(file), wanted).unwrap();
+    }
+    let found = text_of(file);
+    let differs = found.lines().zip(wanted.lines()).position(|(found, wanted)| found != wanted);
+    assert!(found == wanted, "{file} is not that of the table, from line {differs:?} on: WRITE=1 writes it anew");
+}
+
+const HEAD: &str = "\
+# Duet. The sender and the receiver both read this file. Every key is here with its default; lines that begin with \"#key\" show keys
+# that are unset by default. Flags win over this file. `sender check` and `receiver check` tell whether it is right.
+#
+# What only one of the two programs shall have stands in sections of its own, such as [sender.network] or [receiver.stats], and wins
+# there over what both have. A call in both directions is the sender's.
+";
+
+fn listing() -> String {
+    let mut text = HEAD.to_owned();
+    for section in SECTIONS {
+        let off = if section.name == "peer" { "#" } else { "" };
+        text.push('\n');
+        section.about.iter().for_each(|line| writeln!(text, "#{line}").unwrap());
+        writeln!(text, "{off}{}", section.header()).unwrap();
+        for key in section.keys {
+            key.why.iter().for_each(|line| writeln!(text, "#{line}").unwrap());
+            writeln!(text, "{}{} = {}", if key.has_default { "" } else { "#" }, key.name, key.shown).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn the_file_lists_the_table() {
+    check_file("config/duet.toml", &listing());
+}
+
+const LIST: [&str; 2] = ["<!-- keys: made from the table -->\n", "<!-- end of keys -->\n"];
+
+#[test]
+fn the_readme_lists_the_musicians_keys() {
+    let text = text_of("config/README.md");
+    let (head, rest) = text.split_once(LIST[0]).unwrap();
+    let (_, tail) = rest.split_once(LIST[1]).unwrap();
+    let mut list = "\n| key | default | program | |\n|---|---|---|---|\n".to_owned();
+    for section in SECTIONS.into_iter().filter(|section| section.name != "expert") {
+        for key in section.keys {
+            let default = if key.has_default { format!("`{}`", key.shown) } else { String::new() };
+            let program = if key.program == Program::Both { "both" } else { "sender" };
+            let (why, header) = (key.why[0].trim(), section.header());
+            writeln!(list, "| `{header}` `{}` | {default} | {program} | {} |", key.name, why.replace('|', "\\|"))
+                .unwrap();
+        }
+    }
+    list.push('\n');
+    check_file("config/README.md", &[head, LIST[0], &list, LIST[1], tail].concat());
+}
+
+#[test]
+fn each_key_says_what_it_is() {
+    for (section, key) in SECTIONS.iter().flat_map(|section| section.keys.iter().map(move |key| (section, key))) {
+        assert!(key.why[0].len() > 20 && key.why.iter().all(|line| line.starts_with(' ')), "{}", key.name);
+        assert!(key.program != Program::Receiver || section.name == "expert", "{} would be in the list", key.name);
+    }
+    let keys = SECTIONS.iter().filter(|section| section.name != "expert").flat_map(|section| section.keys);
+    let musicians = keys.filter(|key| !["addresses", "found", "port"].contains(&key.name)).count();
+    assert!(musicians <= 25, "{musicians} keys for musicians");
+}
+
+#[test]
+fn the_file_states_the_defaults() {
+    for text in [listing(), listing().replace('\n', "\r\n")] {
+        assert_eq!(read(&text, Program::Both), read("", Program::Both));
+    }
+}
+
+/// A public key.
+const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 
 /// Returns `text` with the lines of unset keys (`#key = ..`, `#[[peer]]`) switched on.
 fn with_unset_keys(text: &str) -> String {
@@ -27,92 +111,39 @@ fn with_unset_keys(text: &str) -> String {
 }
 
 #[test]
-fn the_sender_file_states_the_defaults() {
-    let file = resolve_sender(&parse_sender(&read("config/sender.toml")).unwrap()).unwrap();
-    let mut defaults = resolve_sender(&parse_sender("").unwrap()).unwrap();
-    defaults.size = Some(FrameSize::new(1280, 720).unwrap());
-    assert_eq!(file, defaults);
-}
-
-#[test]
-fn the_receiver_file_states_the_defaults() {
-    let file = resolve_receiver(&parse_receiver(&read("config/receiver.toml")).unwrap()).unwrap();
-    assert_eq!(file, resolve_receiver(&parse_receiver("").unwrap()).unwrap());
-}
-
-/// A public key.
-const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
-
-#[test]
 fn keys_that_are_unset_are_shown_with_right_values() {
+    let text = with_unset_keys(&text_of("config/duet.toml"));
     // All but one: an example of a key would let somebody in.
-    let mut file = parse_sender(&with_unset_keys(&read("config/sender.toml"))).unwrap();
-    let refusal = resolve_sender(&file).unwrap_err().to_string();
-    assert!(refusal.contains("peer.public_key") && refusal.contains("`receiver identity` prints"), "{refusal}");
-    file.peers[0].public_key = Some(KEY.to_owned());
-    let sender = resolve_sender(&file).unwrap();
+    let refusal = resolve_sender(&parse_sender(&text).unwrap()).unwrap_err().to_string();
+    assert!(refusal.contains("peer.public_key") && refusal.contains("identity` prints"), "{refusal}");
+    let text = text.replace("\"the line\"", &format!("\"{KEY}\""));
+    let sender = resolve_sender(&parse_sender(&text).unwrap()).unwrap();
     assert_eq!(sender.shared.peers[0].name, "Clara");
     assert!(sender.shared.metrics.is_some_and(|address| address.ip().is_loopback()));
-
-    let mut file = parse_receiver(&with_unset_keys(&read("config/receiver.toml"))).unwrap();
-    let refusal = resolve_receiver(&file).unwrap_err().to_string();
-    assert!(refusal.contains("peer.public_key") && refusal.contains("`sender identity`"), "{refusal}");
-    file.peers[0].public_key = Some(KEY.to_owned());
-    let receiver = resolve_receiver(&file).unwrap();
-    assert_eq!(receiver.shared.peers[0].name, "Robert");
-    assert!(receiver.shared.metrics.is_some_and(|address| address.ip().is_loopback()));
-    assert_ne!(receiver.shared.metrics, sender.shared.metrics, "both daemons run on one machine");
+    assert_eq!(sender.shared.mode, resolve_receiver(&parse_receiver(&text).unwrap()).unwrap().shared.mode);
 }
 
-/// Names of the public fields of every struct in the source of `common::config::raw`, by the struct's name.
-fn fields_by_struct() -> Vec<(String, Vec<String>)> {
-    let mut structs: Vec<(String, Vec<String>)> = Vec::new();
-    let mut is_skipped = false;
-    for line in read("common/src/config/raw.rs").lines() {
-        // Set by a program, not by a file.
-        if std::mem::replace(&mut is_skipped, line.trim() == "#[serde(skip)]") {
-            continue;
-        }
-        if let Some(rest) = line.strip_prefix("pub struct ") {
-            structs.push((rest.trim_end_matches(" {").to_owned(), Vec::new()));
-        } else if let (Some(rest), Some((_, fields))) = (line.strip_prefix("    pub "), structs.last_mut()) {
-            fields.push(rest.split(':').next().unwrap().to_owned());
-        }
-    }
-    structs
-}
-
-/// Keys of `[section]` or `[[section]]` in a file with all keys switched on.
-fn keys_of(text: &str, section: &str) -> Option<Vec<String>> {
-    let mut lines = text.lines().skip_while(|line| line.trim_matches(['[', ']']) != section || !line.starts_with('['));
-    lines.next()?;
-    let lines = lines.take_while(|line| !line.starts_with('['));
-    Some(
-        lines
-            .filter_map(|line| line.split_once(" = ").filter(|_| !line.starts_with('#')))
-            .map(|(key, _)| key.to_owned())
-            .collect(),
-    )
-}
-
+/// The files that came with the programs before there was one for both.
 #[test]
-fn every_key_is_listed() {
-    let sender = with_unset_keys(&read("config/sender.toml"));
-    let receiver = with_unset_keys(&read("config/receiver.toml"));
-    let sections: Vec<_> = fields_by_struct().into_iter().filter(|(name, _)| !name.ends_with("File")).collect();
-    assert!(sections.len() >= 8, "found only {sections:?}");
-    for (name, fields) in sections {
-        assert!(!fields.is_empty(), "no fields found in {name}");
-        let section = name.trim_end_matches("Section").to_lowercase();
-        let listed = [keys_of(&sender, &section), keys_of(&receiver, &section)];
-        assert!(listed.iter().any(Option::is_some), "no file has the section [{section}]");
-        for (keys, program) in listed.iter().zip(["sender", "receiver"]) {
-            let Some(keys) = keys else { continue };
-            for field in &fields {
-                if ONLY.iter().all(|(key, only)| key != field || *only == program) {
-                    assert!(keys.contains(field), "config/{program}.toml lacks `{field}` in [{section}]");
-                }
-            }
+fn files_of_before_are_read_as_they_were_and_it_is_said_what_to_write_now() {
+    for (name, program, moved) in [("sender", Program::Sender, 21), ("receiver", Program::Receiver, 13)] {
+        let text = text_of(&format!("common/tests/config_files/{name}.toml"));
+        let (mut file, told) = read(&text, program).unwrap();
+        assert_eq!(told.len(), moved, "{told:#?}");
+        file.video.size = None;
+        let unset = read("", program).unwrap().0;
+        match program {
+            Program::Receiver => assert_eq!(resolve_receiver(&file), resolve_receiver(&unset)),
+            _ => assert_eq!(resolve_sender(&file), resolve_sender(&unset)),
         }
+        let text = with_unset_keys(&text).replace("\"the line\"", &format!("\"{KEY}\""));
+        let (file, told) = read(&text, program).unwrap();
+        assert!(
+            told.iter().any(|told| told.starts_with("`dscp` (line ") && told.ends_with(" is in [expert] now")),
+            "{told:#?}"
+        );
+        let (sender, receiver) = (resolve_sender(&file).unwrap(), resolve_receiver(&file).unwrap());
+        assert_eq!((sender.shared.dscp, receiver.latency_max), (Some(34), Some(Duration::from_millis(25))));
+        assert!(sender.shared.metrics.is_some() && sender.shared.peers.len() == 1);
     }
 }

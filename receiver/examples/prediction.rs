@@ -12,8 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
-use common::config::raw::SenderFile;
-use common::config::resolve_sender;
+use common::config::{parse_sender, resolve_sender};
 use common::netsim::{Bottleneck, Bursts, NetConditions, Network, Scenario};
 use common::session::{ReceiverSession, SenderSession};
 use common::stream::video::prediction::states_of;
@@ -51,7 +50,7 @@ fn main() {
     let (frames, seed) = (asked("FRAMES", 240) as usize, asked("SEED", 1));
     let rate = Bitrate::from_bps(asked("RATE", 3_000_000));
     let spec = SourceSpec::parse(&format!("mjpeg:{}:fps=0", Path::new(CLIP).display())).unwrap();
-    let mut source = sending::source::open(&spec, &resolve_sender(&SenderFile::default()).unwrap()).unwrap();
+    let mut source = sending::source::open(&spec, &resolve_sender(&parse_sender("").unwrap()).unwrap()).unwrap();
     let info = source.info();
     let clip = Rc::new(std::iter::from_fn(|| source.next(Vec::new()).unwrap()).take(frames).collect::<Vec<_>>());
     let lossy = |loss| NetConditions { loss, ..NetConditions::perfect(DELAY) };

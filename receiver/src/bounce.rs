@@ -6,8 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::config::raw::SenderFile;
-use common::config::{Prediction, ReceiverConfig, SenderConfig, resolve_sender};
+use common::config::{Prediction, ReceiverConfig, SenderConfig, parse_sender, resolve_sender};
 use common::latency::{BOUNCED, OneWay};
 use common::path::{Path, ProtocolViolation};
 use common::stats::ReceiverReport;
@@ -106,7 +105,7 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<Receive
 /// Returns the configuration of what goes back: without prediction, whose states the other side would have to report, and without
 /// statistics, since the receiver's tell all.
 fn of_return(config: &ReceiverConfig) -> Result<SenderConfig, Failure> {
-    let usual = resolve_sender(&SenderFile::default())?;
+    let usual = resolve_sender(&parse_sender("")?)?;
     let mut shared = config.shared.clone();
     (shared.stats_file, shared.metrics) = (None, None);
     Ok(SenderConfig { shared, prediction: Prediction::Off, rate: RATE_MIN, rate_most: RATE_MAX, ..usual })

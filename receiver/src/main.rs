@@ -19,7 +19,7 @@ use showing::Resolved;
 use crate::cli::Cli;
 
 const ONE_PORT: &str = "share_port in [network] means that this machine sends and receives over one connection: \
-                        use `sender call`, or `sender --also-receive FILE` with this file, or set it to false";
+                        use `sender call`, or set it to false; for this program alone, in [receiver.network]";
 
 fn main() -> ExitCode {
     let parsed = signals::take_over().and_then(|()| shell::cli::parse::<Cli>());

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use common::config::SenderConfig;
-use common::config::raw::{NetworkSection, ReceiverFile, Record, SenderFile, Stats};
+use common::config::{ConfigFile, SenderConfig};
 use net::failure::Failure;
 use net::link::{HangUp, Streams, Waker};
 use net::tls::Protocol;
@@ -57,18 +56,16 @@ pub(crate) fn run(
 
 /// The receiver's part of the sender's configuration `file`, which is from `path` if it is a file's. What is received
 /// has statistics in a file of its own, beside those of what is sent.
-pub(crate) fn of_one_file(file: &SenderFile, sinks: &[String], path: Option<&Path>) -> Result<Resolved, Failure> {
-    let stats = file.stats.file.as_deref().filter(|file| !file.is_empty() && *file != "-");
-    let receiving = ReceiverFile {
-        display: file.display.clone(),
-        compute: file.compute.clone(),
-        network: NetworkSection { rate_max: None, fec: None, controller: None, ..file.network.clone() },
-        reach: file.reach.clone(),
-        identity: file.identity.clone(),
-        peers: file.peers.clone(),
-        stats: Stats { file: stats.map(|file| beside(file).to_string_lossy().into_owned()), ..Stats::default() },
-        record: Record { path: file.record.path.as_deref().map(|path| recording(path).to_string_lossy().into_owned()) },
+pub(crate) fn of_one_file(file: &ConfigFile, sinks: &[String], path: Option<&Path>) -> Result<Resolved, Failure> {
+    let mut receiving = file.clone();
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    receiving.stats.file = match file.stats.file.as_str() {
+        "" | "-" => String::new(),
+        file => text(beside(file)),
     };
+    receiving.record.path = text(recording(&file.record.path));
+    // The page is that of what is sent.
+    receiving.expert.metrics = None;
     Resolved::of_file(receiving, sinks, path)
 }
 

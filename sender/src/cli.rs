@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
-use common::config::raw::SenderFile;
-use common::config::{SenderConfig, parse_sender, resolve_sender};
+use common::config::{Program, SenderConfig, resolve_sender};
 use net::failure::Failure;
 use sending::source::{FORMS, SourceSpec};
-use shell::cli::{Command, CommonFlags, call, read_config, replace};
+use shell::cli::{Command, CommonFlags, call, replace};
+use shell::config::load;
 use showing::Resolved as Receiving;
 
 use crate::call;
@@ -85,32 +85,30 @@ pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
         Some(Task::Call { name, sink }) => Some((name.as_deref(), sink)),
         _ => None,
     };
-    let path = cli.common.config_file("sender.toml");
+    let (mut file, path) = load(cli.common.config.as_deref(), Program::Sender)?;
     let path = path.as_deref();
-    let mut file: SenderFile = parse_sender(&read_config(path)?).map_err(|error| Failure::in_file(path, &error))?;
-    let SenderFile { video, codec, compute, network, identity, peers, stats, record, .. } = &mut file;
-    replace(&mut video.source, cli.source.clone());
-    replace(&mut codec.rate, cli.rate.clone());
-    replace(&mut codec.prediction, cli.prediction.clone());
-    cli.common.apply(compute, network, identity, peers, stats, record)?;
+    replace(&mut file.video.source, cli.source.clone());
+    replace(&mut file.codec.rate, cli.rate.clone());
+    replace(&mut file.codec.prediction, cli.prediction.clone());
+    cli.common.apply(&mut file)?;
     if let Some((name, _)) = called {
-        call(&cli.common, name, network, peers)?;
+        call(&cli.common, name, &mut file)?;
     }
-    let is_known = |name: &&str| peers.iter().any(|peer| peer.name.as_deref() == Some(*name));
+    let is_known = |name: &&str| file.peers.iter().any(|peer| peer.name.as_deref() == Some(*name));
     if let Some(name) = cli.link_test.as_deref().filter(is_known) {
-        let shares = network.share_port;
-        call(&cli.common, Some(name), network, peers)?;
-        network.share_port = shares;
+        let shares = file.network.share_port;
+        call(&cli.common, Some(name), &mut file)?;
+        file.network.share_port = shares;
     }
     if matches!(&cli.command, Some(Task::Common(command)) if command.introduces()) {
-        network.mode = None;
+        file.network.mode = None;
     }
     let mut config = resolve_sender(&file).map_err(|error| Failure::in_file(path, &error))?;
     config.shared.file = path.map(Path::to_owned);
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();
     }
-    let source = SourceSpec::parse(file.video.source.as_deref().unwrap_or("camera"))?;
+    let source = SourceSpec::parse(&file.video.source)?;
     let sinks = called.map_or(&[][..], |(_, sinks)| sinks.as_slice());
     // It looks at what a call would need.
     let examines = matches!(&cli.command, Some(Task::Common(Command::Doctor { .. })));

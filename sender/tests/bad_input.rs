@@ -23,7 +23,7 @@ impl Home {
         std::fs::create_dir_all(path.join(".config/duet")).unwrap();
         let home = Self(path);
         // Nobody outside is asked for an address, and no router.
-        home.write(".config/duet/sender.toml", b"[reach]\nstun = []\nopen_port = false\n");
+        home.write(".config/duet/duet.toml", b"[expert]\nstun = []\nopen_port = false\n");
         let made = home.run(&["identity"]);
         assert_eq!((made.status.code(), made.stdout.len()), (Some(0), 58), "{made:?}");
         home
@@ -135,7 +135,7 @@ fn flags() {
 fn configuration() {
     let home = Home::new();
     home.check(&["--config", "/nowhere.toml", "check"], 2, "/nowhere.toml");
-    let path = home.write("sender.toml", b"[video]\nsorce = \"pattern\"\n");
+    let path = home.write("duet.toml", b"[video]\nsorce = \"pattern\"\n");
     home.check(&["check", "--config", &path], 2, "line 2: there is no key `sorce` here; did you mean `source`?");
     let path = home.write("sender.toml", b"[network]\nport = 4821\n");
     home.check(&["check", "--config", &path], 2, "line 2: there is no key `port` here; did you mean `address`?");
@@ -149,6 +149,36 @@ fn configuration() {
     let right = ["check", "--config", &path, "--peer", PEER, "--to", "home.example"];
     assert_eq!(home.run(&right).status.code(), Some(0));
     home.check(&["check", "--config", &path, "--rate", "x"], 2, "codec.rate");
+}
+
+#[test]
+fn a_file_of_before_is_read_and_it_is_said_once_what_to_write_now() {
+    let home = Home::new();
+    let arguments = ["check", "--peer", PEER, "--to", "127.0.0.1", "--source", "pattern"];
+    let right = |more: &[&str], says: &str| {
+        let arguments = [&arguments[..], more].concat();
+        let output = home.run(&arguments);
+        match says {
+            "" => assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]), "{output:?}"),
+            _ => check(&arguments, &output, 0, says),
+        }
+    };
+    right(&[], "");
+    home.write(".config/duet/sender.toml", b"[nonsense]\n");
+    right(&[], "sender.toml beside it is not read any more");
+    std::fs::remove_file(home.path(".config/duet/duet.toml")).unwrap();
+    home.write(".config/duet/sender.toml", b"[codec]\nwavelet = \"cdf97\"\n[network]\ngso = false\n");
+    let told = "sender.toml: `wavelet` (line 2) has no other value: leave it out; `gso` (line 4) is in [expert] now; \
+                put what it says into duet.toml there, which both programs read\n";
+    right(&[], told);
+    // As a unit names it.
+    let folder = home.path(".config/duet");
+    right(&["--config", folder.to_str().unwrap()], told);
+    home.write(".config/duet/duet.toml", b"[receiver.stats]\nfile = \"/nowhere/x\"\n");
+    std::fs::remove_file(folder.join("sender.toml")).unwrap();
+    right(&["--config", folder.to_str().unwrap()], "");
+    std::fs::remove_file(folder.join("duet.toml")).unwrap();
+    home.check(&["check", "--config", folder.to_str().unwrap()], 2, "duet.toml: No such file");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Flags and subcommands that both daemons have.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use common::config::{SharedConfig, is_same_key, raw};
+use common::config::{ConfigFile, PeerSection, SharedConfig, is_same_key};
 
 use net::failure::Failure;
 use net::identity::Identity;
@@ -18,7 +18,7 @@ use crate::usage;
 /// Flags of both daemons; they win over the file.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CommonFlags {
-    /// Configuration file (TOML); without it, the one in ~/.config/duet, if there is one
+    /// Configuration file (TOML), or a folder with a duet.toml; without it, ~/.config/duet, if there is one
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Dial this address; without a port, 4820
@@ -145,40 +145,16 @@ pub fn parse<P: Parser>() -> Result<P, Failure> {
     })
 }
 
-/// Returns the text of the configuration file; empty without one.
-pub fn read_config(path: Option<&Path>) -> Result<String, Failure> {
-    let Some(path) = path else { return Ok(String::new()) };
-    std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("cannot read the configuration {}: {error}", path.display())))
-}
-
 impl CommonFlags {
-    /// The configuration file that is named or else, in the folder for `duet` among the user's configurations, the one
-    /// called
-    /// `usual`; none: there is none.
-    pub fn config_file(&self, usual: &str) -> Option<PathBuf> {
-        let folder = |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
-        let configurations = || folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
-        let in_usual_place = || Some(configurations()?.join("duet").join(usual)).filter(|path| path.exists());
-        self.config.clone().or_else(in_usual_place)
-    }
-
-    /// Lays the flags over the sections that both files have.
-    pub fn apply(
-        &self,
-        compute: &mut raw::Compute,
-        network: &mut raw::NetworkSection,
-        identity: &mut raw::Identity,
-        peers: &mut Vec<raw::PeerSection>,
-        stats: &mut raw::Stats,
-        record: &mut raw::Record,
-    ) -> Result<(), Failure> {
+    /// Lays the flags over a configuration.
+    pub fn apply(&self, file: &mut ConfigFile) -> Result<(), Failure> {
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
-        replace(&mut compute.backend, self.backend.clone());
-        replace(&mut compute.device, self.device.clone());
-        replace(&mut identity.file, self.identity.as_ref().map(text));
-        replace(&mut stats.file, self.stats.as_ref().map(text));
-        replace(&mut record.path, self.record.as_ref().map(text));
+        replace(&mut file.expert.backend, self.backend.clone());
+        replace(&mut file.expert.device, self.device.clone());
+        replace(&mut file.expert.identity, self.identity.as_ref().map(text));
+        replace(&mut file.stats.file, self.stats.as_ref().map(text));
+        replace(&mut file.record.path, self.record.as_ref().map(text));
+        let ConfigFile { network, peers, .. } = file;
         for (mode, address) in [("dial", &self.to), ("listen", &self.listen)] {
             if address.is_some() {
                 network.mode = Some(mode.to_owned());
@@ -193,7 +169,7 @@ impl CommonFlags {
         }
         if self.config.is_none() {
             // What was learned last counts.
-            let mut known = known_peers(identity)?;
+            let mut known = known_peers(&file.expert.identity)?;
             let is_known =
                 |key: &str| known.iter().filter_map(|peer| peer.public_key.as_deref()).any(|k| is_same_key(k, key));
             peers.retain(|peer| !peer.public_key.as_deref().is_some_and(is_known));
@@ -202,8 +178,7 @@ impl CommonFlags {
         }
         if !self.peer.is_empty() {
             let named = |text: &String| peers.iter().find(|peer| peer.name.as_ref() == Some(text)).cloned();
-            let of_key =
-                |text: &String| raw::PeerSection { public_key: Some(text.clone()), ..raw::PeerSection::default() };
+            let of_key = |text: &String| PeerSection { public_key: Some(text.clone()), ..PeerSection::default() };
             *peers = self.peer.iter().map(|text| named(text).unwrap_or_else(|| of_key(text))).collect();
             // Whoever was introduced is called by its name, unless an address is given.
             if self.to.is_none() && self.listen.is_none() && peers.iter().any(|peer| peer.addresses.is_some()) {
@@ -214,15 +189,11 @@ impl CommonFlags {
     }
 }
 
-/// Leaves of `peers` the one of that name or key, or the only one, for both directions over one connection: found
-/// wherever it is, unless `network` or a flag says how to connect with a peer that was not introduced.
-pub fn call(
-    flags: &CommonFlags,
-    name: Option<&str>,
-    network: &mut raw::NetworkSection,
-    peers: &mut Vec<raw::PeerSection>,
-) -> Result<(), Failure> {
-    let is_named = |peer: &raw::PeerSection, name: &str| {
+/// Leaves of the peers in `file` the one of that name or key, or the only one, for both directions over one connection: found
+/// wherever it is, unless the file or a flag says how to connect with a peer that was not introduced.
+pub fn call(flags: &CommonFlags, name: Option<&str>, file: &mut ConfigFile) -> Result<(), Failure> {
+    let ConfigFile { network, peers, others, .. } = file;
+    let is_named = |peer: &PeerSection, name: &str| {
         peer.name.as_deref() == Some(name) || peer.public_key.as_deref().is_some_and(|key| is_same_key(key, name))
     };
     let names = || peers.iter().filter_map(|peer| peer.name.as_deref()).collect::<Vec<_>>().join(", ");
@@ -238,12 +209,12 @@ pub fn call(
         })?,
     };
     let peer = peer.clone();
-    network.share_port = Some(true);
+    network.share_port = true;
     if flags.to.is_none() && flags.listen.is_none() && (peer.addresses.is_some() || network.mode.is_none()) {
         network.mode = Some("meet".to_owned());
     }
-    network.others = peers.drain(..).filter(|other| other.public_key != peer.public_key).collect();
-    network.others.retain(|other| other.addresses.is_some());
+    *others = peers.drain(..).filter(|other| other.public_key != peer.public_key).collect();
+    others.retain(|other| other.addresses.is_some());
     peers.push(peer);
     Ok(())
 }
@@ -253,8 +224,8 @@ pub const INTRODUCE: &str =
     "`sender invite NAME` prints a ticket for the other musician, who types `sender join NAME` and pastes it";
 
 /// Puts `value` in `target` if there is one.
-pub fn replace<T>(target: &mut Option<T>, value: Option<T>) {
-    if value.is_some() {
+pub fn replace<T>(target: &mut T, value: Option<T>) {
+    if let Some(value) = value {
         *target = value;
     }
 }
@@ -268,35 +239,34 @@ pub fn print_identity(shared: &SharedConfig) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use common::config::parse_sender;
+
     use super::*;
 
-    fn peer(name: &str, more: raw::PeerSection) -> raw::PeerSection {
-        raw::PeerSection { name: Some(name.to_owned()), public_key: Some(format!("key of {name}")), ..more }
+    fn peer(name: &str, more: PeerSection) -> PeerSection {
+        PeerSection { name: Some(name.to_owned()), public_key: Some(format!("key of {name}")), ..more }
     }
 
-    fn introduced(name: &str) -> raw::PeerSection {
-        peer(
-            name,
-            raw::PeerSection { addresses: Some(vec!["203.0.113.5:1".to_owned()]), ..raw::PeerSection::default() },
-        )
+    fn introduced(name: &str) -> PeerSection {
+        peer(name, PeerSection { addresses: Some(vec!["203.0.113.5:1".to_owned()]), ..PeerSection::default() })
     }
 
     /// The one who is called, and the way.
     fn called(
         name: Option<&str>,
-        peers: &[raw::PeerSection],
+        peers: &[PeerSection],
         mode: Option<&str>,
     ) -> Result<(Vec<String>, Option<String>), Failure> {
-        let mut network = raw::NetworkSection { mode: mode.map(str::to_owned), ..raw::NetworkSection::default() };
-        let mut peers = peers.to_vec();
-        call(&CommonFlags::default(), name, &mut network, &mut peers)?;
-        assert_eq!(network.share_port, Some(true));
-        Ok((peers.into_iter().filter_map(|peer| peer.name).collect(), network.mode))
+        let mut file = parse_sender("").unwrap();
+        (file.network.mode, file.peers) = (mode.map(str::to_owned), peers.to_vec());
+        call(&CommonFlags::default(), name, &mut file)?;
+        assert!(file.network.share_port);
+        Ok((file.peers.into_iter().filter_map(|peer| peer.name).collect(), file.network.mode))
     }
 
     #[test]
     fn whoever_is_named_is_called_and_the_only_one_without_a_name() {
-        let (ana, bob) = (introduced("ana"), peer("bob", raw::PeerSection::default()));
+        let (ana, bob) = (introduced("ana"), peer("bob", PeerSection::default()));
         let meets = |name: &str| Ok((vec![name.to_owned()], Some("meet".to_owned())));
         assert_eq!(called(None, std::slice::from_ref(&ana), None), meets("ana"));
         let both = [ana, bob.clone()];

@@ -19,7 +19,7 @@ pub fn run(command: &Command, program: &str, flags: &CommonFlags, shared: &Share
     if command.introduces() {
         log::init();
     }
-    let file = || PeersFile::of(flags.config.as_deref(), shared);
+    let file = || PeersFile::of(shared.file.as_deref().filter(|_| flags.config.is_some()), shared);
     match command {
         Command::Identity => print_identity(shared),
         Command::Set { settings } => control::set(program, shared, settings),

@@ -101,7 +101,7 @@ fn outside(config: &SharedConfig) -> Vec<Check> {
         Ok(None) => vec![Check::new(
             "router",
             Status::Ok,
-            "not looked at: `[reach]` names neither `stun` nor `turn` servers",
+            "not looked at: no servers are named, neither in `[expert] stun` nor in `[reach] turn`",
             None,
         )],
         Err(failure) => vec![Check::new("router", Status::Warn, failure.message, None)],
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     fn tuning_of(backend: &str) -> Check {
-        let file = parse_sender(&format!("[compute]\nbackend = \"{backend}\"\n")).unwrap();
+        let file = parse_sender(&format!("[expert]\nbackend = \"{backend}\"\n")).unwrap();
         tuning(&resolve_sender(&file).unwrap().shared)
     }
 

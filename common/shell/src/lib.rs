@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod config;
 pub mod control;
 pub mod devices;
 pub mod doctor;

@@ -1,4 +1,4 @@
-//! Raw structs to checked values.
+//! A configuration as it is written to checked values.
 
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -11,11 +11,11 @@ use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize};
 use picture::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
 
 use super::error::ConfigError;
-use super::raw;
 use super::resolved::{
-    Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, TURN_PORTS,
-    Turn, WindowBackend,
+    Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, Turn,
+    WindowBackend,
 };
+use super::table::{ConfigFile, Expert, LevelCount, PeerSection};
 use crate::public_key::PublicKey;
 use crate::reach::{ADDRESSES_MAX, Candidate, FOUND_MAX, Kind, PLACES_MAX, is_of_one_cable, usable};
 use crate::stream::video::protection::Protection;
@@ -25,111 +25,88 @@ use crate::units::Bitrate;
 pub const DEFAULT_PORT: u16 = 4820;
 
 /// Checks a sender's file with the flags laid over it.
-pub fn resolve_sender(file: &raw::SenderFile) -> Result<SenderConfig, ConfigError> {
-    let rate = bitrate("codec.rate", file.codec.rate.as_deref().unwrap_or("20M"))?;
-    let rate_max = file.network.rate_max.as_deref().map(|text| bitrate("network.rate_max", text)).transpose()?;
-    if file.stats.pictures.is_some() {
-        return Err(value("stats.pictures", "belongs in the receiver's file: pictures are shown there"));
-    }
-    let predictions = [("auto", Prediction::Auto), ("on", Prediction::On), ("off", Prediction::Off)];
-    let prediction = choice("codec.prediction", &file.codec.prediction, &predictions)?;
-    let shared = shared(&file.compute, &file.network, &file.reach, &file.identity, &file.peers, &file.stats, true)?;
+pub fn resolve_sender(file: &ConfigFile) -> Result<SenderConfig, ConfigError> {
+    let ConfigFile { video, codec, network, expert, .. } = file;
+    let rate: Bitrate = checked("codec.rate", codec.rate.parse())?;
+    let rate_max: Option<Bitrate> =
+        network.rate_max.as_deref().map(|text| checked("network.rate_max", text.parse())).transpose()?;
     Ok(SenderConfig {
-        shared,
-        size: file.video.size.as_deref().map(|text| checked("video.size", parse_size(text))).transpose()?,
-        frame_rate: file.video.fps.map(|fps| checked("video.fps", parse_frame_rate(&fps.to_string()))).transpose()?,
+        shared: shared(file, true)?,
+        size: video.size.as_deref().map(|text| checked("video.size", parse_size(text))).transpose()?,
+        frame_rate: video.fps.map(|fps| checked("video.fps", parse_frame_rate(&fps.to_string()))).transpose()?,
         chroma: choice(
-            "codec.chroma",
-            &file.codec.chroma,
+            "expert.chroma",
+            &expert.chroma,
             &[("420", Chroma::C420), ("444", Chroma::C444), ("grey", Chroma::Grey)],
         )?,
-        codec: codec(&file.codec)?,
-        prediction,
+        codec: params(expert)?,
+        prediction: choice(
+            "codec.prediction",
+            &codec.prediction,
+            &[("auto", Prediction::Auto), ("on", Prediction::On), ("off", Prediction::Off)],
+        )?,
         rate_most: rate_max.unwrap_or(Bitrate::from_bps(rate.as_bps().saturating_mul(2))),
         rate: rate_max.map_or(rate, |max| rate.min(max)),
-        protection: choice("network.fec", &file.network.fec, &[("auto", Protection::Auto), ("off", Protection::Off)])?,
+        protection: choice("expert.fec", &expert.fec, &[("auto", Protection::Auto), ("off", Protection::Off)])?,
         controller: choice(
-            "network.controller",
-            &file.network.controller,
+            "expert.controller",
+            &expert.controller,
             &[("duet", Controller::Duet), ("cubic", Controller::Cubic)],
         )?,
-        record: record(&file.record)?,
-        effects: effects(&file.effects)?,
+        record: record(file)?,
+        effects: effects(file)?,
     })
 }
 
-fn effects(file: &raw::Effects) -> Result<Effects, ConfigError> {
+fn effects(file: &ConfigFile) -> Result<Effects, ConfigError> {
     let mut effects = Effects::default();
     for (effect, asked) in [
-        (Effect::Detail, file.detail),
-        (Effect::Noise, file.noise),
-        (Effect::StillNoise, file.still_noise),
-        (Effect::EvenLight, file.even_light),
+        (Effect::Detail, file.effects.detail),
+        (Effect::Noise, file.effects.noise),
+        (Effect::StillNoise, file.effects.still_noise),
+        (Effect::EvenLight, file.effects.even_light),
     ] {
-        if let Some(asked) = asked {
-            let wrong = |_| value(effect.key(), format!("it takes {}, not {asked}", effect.takes()));
-            effects = effects.with(effect, asked).map_err(wrong)?;
-        }
+        let wrong = |_| value(effect.key(), format!("it takes {}, not {asked}", effect.takes()));
+        effects = effects.with(effect, asked).map_err(wrong)?;
     }
     Ok(effects)
 }
 
 /// Longest wait for missing parts of a frame, milliseconds.
 pub const LATENCY_MS_MAX: u64 = 1000;
-/// Largest pictures that a receiver takes unless told otherwise.
-const SIZE_MAX: &str = "3840x2160";
 
 /// Checks a receiver's file with the flags laid over it.
-pub fn resolve_receiver(file: &raw::ReceiverFile) -> Result<ReceiverConfig, ConfigError> {
-    for (key, set) in [
-        ("network.rate_max", file.network.rate_max.is_some()),
-        ("network.fec", file.network.fec.is_some()),
-        ("network.controller", file.network.controller.is_some()),
-    ] {
-        if set {
-            return Err(value(key, "belongs in the sender's file: the sender decides what it sends"));
-        }
+pub fn resolve_receiver(file: &ConfigFile) -> Result<ReceiverConfig, ConfigError> {
+    if let Some(ms) = file.display.latency_max_ms.filter(|&ms| ms > LATENCY_MS_MAX) {
+        return Err(value("display.latency_max_ms", format!("{ms} ms is too long: at most {LATENCY_MS_MAX}")));
     }
-    let latency_max = match file.display.latency_max_ms {
-        Some(ms) if ms > LATENCY_MS_MAX => {
-            return Err(value("display.latency_max_ms", format!("{ms} ms is too long: at most {LATENCY_MS_MAX}")));
-        }
-        ms => ms.map(Duration::from_millis),
-    };
     Ok(ReceiverConfig {
-        shared: shared(&file.compute, &file.network, &file.reach, &file.identity, &file.peers, &file.stats, false)?,
+        shared: shared(file, false)?,
         window: choice(
-            "display.backend",
-            &file.display.backend,
+            "expert.window",
+            &file.expert.window,
             &[("auto", WindowBackend::Auto), ("winit", WindowBackend::Winit), ("minifb", WindowBackend::Minifb)],
         )?,
-        status_line: file.display.status_line.unwrap_or(true),
-        latency_max,
-        size_max: checked("display.size_max", parse_size(file.display.size_max.as_deref().unwrap_or(SIZE_MAX)))?,
-        pictures_file: path(&file.stats.pictures),
-        record: record(&file.record)?,
+        status_line: file.display.status_line,
+        latency_max: file.display.latency_max_ms.map(Duration::from_millis),
+        size_max: checked("expert.size_max", parse_size(&file.expert.size_max))?,
+        pictures_file: path(&file.expert.pictures),
+        record: record(file)?,
     })
 }
 
-fn shared(
-    compute: &raw::Compute,
-    network: &raw::NetworkSection,
-    reach: &raw::Reach,
-    identity: &raw::Identity,
-    peers: &[raw::PeerSection],
-    stats: &raw::Stats,
-    dials_by_default: bool,
-) -> Result<SharedConfig, ConfigError> {
-    let bytes = network.socket_buffer.unwrap_or(8 << 20);
+fn shared(file: &ConfigFile, dials_by_default: bool) -> Result<SharedConfig, ConfigError> {
+    let ConfigFile { network, expert, .. } = file;
+    let bytes = expert.socket_buffer;
     if !(1 << 16..=1 << 26).contains(&bytes) {
-        return Err(value("network.socket_buffer", format!("{bytes} bytes: it takes 65536 to 67108864")));
+        return Err(value("expert.socket_buffer", format!("{bytes} bytes: it takes 65536 to 67108864")));
     }
-    let dscp = network.dscp.map(|class| u8::try_from(class).ok().filter(|class| *class < 64).ok_or(class));
-    let dscp = dscp.transpose().map_err(|class| value("network.dscp", format!("{class}: it takes 0 to 63")))?;
+    let dscp = expert.dscp.map(|class| u8::try_from(class).ok().filter(|class| *class < 64).ok_or(class));
+    let dscp = dscp.transpose().map_err(|class| value("expert.dscp", format!("{class}: it takes 0 to 63")))?;
     Ok(SharedConfig {
         backend: choice(
-            "compute.backend",
-            &compute.backend,
+            "expert.backend",
+            &expert.backend,
             &[
                 ("auto", BackendChoice::Auto),
                 ("opencl", BackendChoice::Opencl),
@@ -137,55 +114,52 @@ fn shared(
                 ("reference", BackendChoice::Reference),
             ],
         )?,
-        device: compute.device.clone().filter(|name| !name.is_empty()),
-        tuned: choice("compute.tune", &compute.tune, &[("auto", true), ("off", false)])?,
-        mode: link_mode(network, reach, peers, dials_by_default)?,
+        device: Some(expert.device.clone()).filter(|name| !name.is_empty()),
+        tuned: choice("expert.tune", &expert.tune, &[("auto", true), ("off", false)])?,
+        mode: link_mode(file, dials_by_default)?,
         socket_buffer_bytes: bytes as usize,
-        gso: network.gso.unwrap_or(true),
+        gso: expert.gso,
         dscp,
-        share_port: network.share_port.unwrap_or(false),
-        stun: stun(reach)?,
-        open_port: open_port(reach),
-        turn: turn(reach)?,
-        mailbox: mailbox(reach)?,
-        identity_file: path(&identity.file),
+        share_port: network.share_port,
+        stun: stun(file)?,
+        open_port: expert.open_port,
+        turn: turn(file)?,
+        mailbox: mailbox(file)?,
+        identity_file: path(&expert.identity),
         file: None,
-        peers: peers.iter().map(peer).collect::<Result<_, _>>()?,
-        stats_file: path(&stats.file),
-        metrics: stats.metrics.as_deref().filter(|address| !address.is_empty()).map(metrics).transpose()?,
+        peers: file.peers.iter().map(peer).collect::<Result<_, _>>()?,
+        stats_file: path(&file.stats.file),
+        metrics: expert.metrics.as_deref().filter(|address| !address.is_empty()).map(metrics).transpose()?,
     })
 }
 
 /// Returns where frames are kept, if they are.
-fn record(record: &raw::Record) -> Result<Option<PathBuf>, ConfigError> {
-    if record.path.as_deref() == Some("-") {
+fn record(file: &ConfigFile) -> Result<Option<PathBuf>, ConfigError> {
+    if file.record.path == "-" {
         let message = "`-` is no file: it takes a file, such as call.duet, or a folder; pictures for other programs go to \
                        the sink y4m:-";
         return Err(value("record.path", message));
     }
-    Ok(path(&record.path))
+    Ok(path(&file.record.path))
 }
 
-/// Returns a path; none if it is unset or empty.
-fn path(text: &Option<String>) -> Option<PathBuf> {
-    text.clone().filter(|path| !path.is_empty()).map(PathBuf::from)
+/// Returns a path; none if it is empty.
+fn path(text: &str) -> Option<PathBuf> {
+    (!text.is_empty()).then(|| PathBuf::from(text))
 }
 
-fn link_mode(
-    network: &raw::NetworkSection,
-    reach: &raw::Reach,
-    peers: &[raw::PeerSection],
-    dials_by_default: bool,
-) -> Result<LinkMode, ConfigError> {
+fn link_mode(file: &ConfigFile, dials_by_default: bool) -> Result<LinkMode, ConfigError> {
+    let ConfigFile { network, peers, .. } = file;
     let (dial, listen, meet) = (("dial", Mode::Dial), ("listen", Mode::Listen), ("meet", Mode::Meet));
     let modes = if dials_by_default { [dial, listen, meet] } else { [listen, dial, meet] };
-    let mode = choice("network.mode", &network.mode, &modes)?;
+    let mode = network.mode.as_deref().unwrap_or(modes[0].0);
+    let mode = choice("network.mode", mode, &modes)?;
     let introduced = peers.iter().find(|peer| peer.addresses.is_some());
     if mode == Mode::Meet {
         let introduced = introduced.or(peers.first()).ok_or_else(|| value("network.mode", NOBODY_TO_MEET))?;
-        let mut meet = meeting(introduced, reach)?;
+        let mut meet = meeting(introduced, file)?;
         // What is wrong about them is no reason not to call somebody else.
-        let others = network.others.iter().filter_map(|other| meeting(other, reach).ok());
+        let others = file.others.iter().filter_map(|other| meeting(other, file).ok());
         meet.others = others.filter(|other| other.port != meet.port).take(OTHERS_MAX).collect();
         return Ok(LinkMode::Meet(Box::new(meet)));
     }
@@ -193,7 +167,7 @@ fn link_mode(
         let of_peer = || peers.iter().find_map(|peer| peer.address.as_ref());
         let Some(address) = network.address.as_ref().or_else(of_peer) else {
             return match introduced {
-                Some(peer) if network.mode.is_none() => meeting(peer, reach).map(Box::new).map(LinkMode::Meet),
+                Some(peer) if network.mode.is_none() => meeting(peer, file).map(Box::new).map(LinkMode::Meet),
                 _ => Ok(LinkMode::DialNobody),
             };
         };
@@ -277,7 +251,7 @@ pub fn candidate_of(address: SocketAddr) -> Option<Candidate> {
 
 /// Returns the way to find a peer: where it was found when it was introduced, or its address. Without any it may call
 /// from anywhere.
-fn meeting(raw: &raw::PeerSection, reach: &raw::Reach) -> Result<Meet, ConfigError> {
+fn meeting(raw: &PeerSection, file: &ConfigFile) -> Result<Meet, ConfigError> {
     let texts = raw.addresses.as_deref().unwrap_or_default();
     let found = raw.found.as_deref().unwrap_or_default();
     let candidate = |(key, text): (&'static str, &String)| {
@@ -307,33 +281,29 @@ fn meeting(raw: &raw::PeerSection, reach: &raw::Reach) -> Result<Meet, ConfigErr
     let known = found.iter().map(|text| ("peer.found", text)).chain(texts.iter().map(|text| ("peer.addresses", text)));
     let (on_cables, others): (Vec<_>, Vec<_>) = known.partition(|(_, text)| text.contains('%'));
     let host = host.or_else(|| on_cables.first().map(|(_, text)| Ok(text.to_string())));
-    let mailbox = mailbox(reach)?;
+    let mailbox = mailbox(file)?;
     Ok(Meet {
         peer: peer(raw)?,
         candidates: others.into_iter().map(candidate).collect::<Result<_, _>>()?,
         host: host.transpose()?,
         port: port
             .ok_or_else(|| value("peer.port", "this machine's UDP port is missing: 1 to 65535, beside `addresses`"))?,
-        turn: turn(reach)?,
-        open_port: open_port(reach),
-        house: reach.house.unwrap_or(true),
-        stun: if mailbox.is_some() { stun(reach)? } else { Vec::new() },
+        turn: turn(file)?,
+        open_port: file.expert.open_port,
+        house: file.expert.house,
+        stun: if mailbox.is_some() { stun(file)? } else { Vec::new() },
         mailbox,
         others: Vec::new(),
     })
 }
 
-/// Servers that are asked unless others are named; of two, so that a router shows whether it treats each differently.
-const STUN: [&str; 2] = ["stun.cloudflare.com:3478", "stun.l.google.com:19302"];
-
-fn stun(reach: &raw::Reach) -> Result<Vec<String>, ConfigError> {
-    let servers = reach.stun.clone().unwrap_or_else(|| STUN.map(str::to_owned).to_vec());
+fn stun(file: &ConfigFile) -> Result<Vec<String>, ConfigError> {
+    let servers = &file.expert.stun;
     match servers.iter().find(|server| !is_server(server)) {
         Some(server) => {
-            let message = format!("`{server}` is no server: write HOST:PORT, such as stun.example:3478");
-            Err(value("reach.stun", message))
+            Err(value("expert.stun", format!("`{server}` is no server: write HOST:PORT, such as stun.example:3478")))
         }
-        None => Ok(servers),
+        None => Ok(servers.clone()),
     }
 }
 
@@ -343,11 +313,14 @@ fn is_server(text: &str) -> bool {
     matches!(port, Some(Ok(1..))) && !text.contains(char::is_whitespace)
 }
 
-fn mailbox(reach: &raw::Reach) -> Result<Option<String>, ConfigError> {
-    let Some(text) = reach.mailbox.clone().filter(|text| !text.is_empty()) else { return Ok(None) };
+fn mailbox(file: &ConfigFile) -> Result<Option<String>, ConfigError> {
+    let text = &file.reach.mailbox;
+    if text.is_empty() {
+        return Ok(None);
+    }
     let server = text.strip_prefix("ws://").map(|rest| rest.split('/').next().unwrap_or_default());
     if server.is_some_and(|server| is_server(server) || !server.is_empty() && !server.contains([':', ' '])) {
-        return Ok(Some(text));
+        return Ok(Some(text.clone()));
     }
     let message = format!(
         "`{text}` is no mailbox server: write ws://HOST:PORT/PATH, such as ws://meet.example:4000/v1 (what it carries is \
@@ -356,12 +329,9 @@ fn mailbox(reach: &raw::Reach) -> Result<Option<String>, ConfigError> {
     Err(value("reach.mailbox", message))
 }
 
-fn open_port(reach: &raw::Reach) -> bool {
-    reach.open_port.unwrap_or(true)
-}
-
-fn turn(reach: &raw::Reach) -> Result<Turn, ConfigError> {
-    let servers = reach.turn.iter().flatten().map(|text| {
+fn turn(file: &ConfigFile) -> Result<Turn, ConfigError> {
+    let reach = &file.reach;
+    let servers = reach.turn.iter().map(|text| {
         let server = text.strip_prefix("turn:").filter(|server| is_server(server));
         server.map(str::to_owned).ok_or_else(|| {
             value("reach.turn", format!("`{text}` is no relay: write turn:HOST:PORT, such as turn:relay.example:3478"))
@@ -381,11 +351,11 @@ fn turn(reach: &raw::Reach) -> Result<Turn, ConfigError> {
             return Err(value(key, format!("is too long: at most {TURN_WORD_MAX} bytes")));
         }
     }
-    let [first, last] = reach.turn_ports.unwrap_or(TURN_PORTS);
+    let [first, last] = file.expert.turn_ports;
     if first == 0 || last < first || last - first >= PLACES_MAX {
         let message =
             format!("[{first}, {last}] is no range: write the first and the last port, at most {PLACES_MAX} in all");
-        return Err(value("reach.turn_ports", message));
+        return Err(value("expert.turn_ports", message));
     }
     Ok(Turn { servers, user, password: Password(password), ports: first..=last })
 }
@@ -397,11 +367,11 @@ fn metrics(address: &str) -> Result<SocketAddr, ConfigError> {
     address.parse().map_err(|_| {
         let message =
             format!("`{address}` is not an address for the metrics page: write IP:PORT, such as 127.0.0.1:9464");
-        value("stats.metrics", message)
+        value("expert.metrics", message)
     })
 }
 
-fn peer(raw: &raw::PeerSection) -> Result<Peer, ConfigError> {
+fn peer(raw: &PeerSection) -> Result<Peer, ConfigError> {
     let text = raw.public_key.as_deref().map(str::trim).filter(|text| !text.is_empty()).ok_or_else(|| {
         let whose = raw.name.as_ref().map(|name| format!(" of `{name}`")).unwrap_or_default();
         let message = format!(
@@ -414,25 +384,24 @@ fn peer(raw: &raw::PeerSection) -> Result<Peer, ConfigError> {
     Ok(Peer { name: raw.name.clone().unwrap_or_else(|| key.start()), key })
 }
 
-fn codec(raw: &raw::Codec) -> Result<CodecParams, ConfigError> {
-    let levels = match &raw.levels {
-        None => Levels::Full,
-        Some(raw::LevelCount::Word(word)) if word == "full" => Levels::Full,
-        Some(raw::LevelCount::Count(count @ 1..=14)) => Levels::AtMost(*count as u8),
-        Some(_) => return Err(value("codec.levels", "it takes \"full\" or a number of levels, 1 to 14")),
+fn params(expert: &Expert) -> Result<CodecParams, ConfigError> {
+    let levels = match &expert.levels {
+        LevelCount::Word(word) if word == "full" => Levels::Full,
+        LevelCount::Count(count @ 1..=14) => Levels::AtMost(*count as u8),
+        _ => return Err(value("expert.levels", "it takes \"full\" or a number of levels, 1 to 14")),
     };
     Ok(CodecParams {
-        profile: choice("codec.profile", &raw.profile, &[("quad", Profile::Quad)])?,
-        wavelet: choice("codec.wavelet", &raw.wavelet, &[("cdf97", Wavelet::Cdf97)])?,
+        profile: Profile::Quad,
+        wavelet: Wavelet::Cdf97,
         depth: BitDepth::Eight,
         levels,
         boundary: choice(
-            "codec.boundary",
-            &raw.boundary,
+            "expert.boundary",
+            &expert.boundary,
             &[("symmetric", Boundary::Symmetric), ("periodic", Boundary::Periodic), ("zero", Boundary::Zero)],
         )?,
-        padding: choice("codec.padding", &raw.padding, &[("smooth", Padding::Smooth), ("zero", Padding::Zero)])?,
-        weights: choice("codec.weights", &raw.weights, &[("psnr", Weights::Psnr), ("visual", Weights::Visual)])?,
+        padding: choice("expert.padding", &expert.padding, &[("smooth", Padding::Smooth), ("zero", Padding::Zero)])?,
+        weights: choice("expert.weights", &expert.weights, &[("psnr", Weights::Psnr), ("visual", Weights::Visual)])?,
     })
 }
 
@@ -471,13 +440,8 @@ fn decimal_rate(fps: f64) -> Option<FrameRate> {
     television.map_or_else(|| FrameRate::new(thousandths / by, 1000 / by), |whole| FrameRate::new(whole * 1000, 1001))
 }
 
-fn bitrate(key: &'static str, text: &str) -> Result<Bitrate, ConfigError> {
-    checked(key, text.parse())
-}
-
-/// Returns the value that `text` names among `choices`; the first when there is no text.
-fn choice<T: Copy>(key: &'static str, text: &Option<String>, choices: &[(&str, T)]) -> Result<T, ConfigError> {
-    let text = text.as_deref().unwrap_or(choices[0].0);
+/// Returns the value that `text` names among `choices`.
+fn choice<T: Copy>(key: &'static str, text: &str, choices: &[(&str, T)]) -> Result<T, ConfigError> {
     choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<_> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
         value(key, format!("`{text}` is not one of {}", names.join(", ")))

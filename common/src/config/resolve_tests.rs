@@ -27,13 +27,13 @@ fn empty_files_give_the_defaults() {
 fn every_key_is_read() {
     let config = sender(&format!(
         "[video]\nsource = \"pattern\"\nsize = \"17x31\"\nfps = 29.97\n\
-         [codec]\nprofile = \"quad\"\nchroma = \"444\"\nwavelet = \"cdf97\"\nlevels = 5\npadding = \"zero\"\n\
-         boundary = \"periodic\"\nweights = \"visual\"\nprediction = \"off\"\nrate = \"50M\"\n\
-         [compute]\nbackend = \"cpu\"\ndevice = \"H200\"\ntune = \"off\"\n\
-         [network]\nmode = \"dial\"\nrate_max = \"30M\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\ndscp = 34\nshare_port = true\n\
-         [identity]\nfile = \"/k\"\n[[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
-         [stats]\nfile = \"/s\"\nmetrics = \"[::1]:9464\"\n[record]\npath = \"/r\"\n\
-         [effects]\ndetail = 1.25\nnoise = 3\nstill_noise = 2.5\neven_light = 0.5\n"
+         [codec]\nprediction = \"off\"\nrate = \"50M\"\n[network]\nmode = \"dial\"\nrate_max = \"30M\"\nshare_port = true\n\
+         [[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
+         [stats]\nfile = \"/s\"\n[record]\npath = \"/r\"\n\
+         [effects]\ndetail = 1.25\nnoise = 3\nstill_noise = 2.5\neven_light = 0.5\n\
+         [expert]\nchroma = \"444\"\nlevels = 5\npadding = \"zero\"\nboundary = \"periodic\"\nweights = \"visual\"\n\
+         backend = \"cpu\"\ndevice = \"H200\"\ntune = \"off\"\nfec = \"off\"\nsocket_buffer = 4194304\ngso = false\ndscp = 34\n\
+         identity = \"/k\"\nmetrics = \"[::1]:9464\"\n"
     ))
     .unwrap();
     assert_eq!(config.rate, Bitrate::from_bps(30_000_000));
@@ -56,7 +56,7 @@ fn every_key_is_read() {
     assert!(config.shared.share_port && !sender("").unwrap().shared.share_port);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
     assert_eq!((config.shared.dscp, sender("").unwrap().shared.dscp), (Some(34), None));
-    let text = "[display]\nsink = \"headless\"\nbackend = \"winit\"\nstatus_line = false\nlatency_max_ms = 40\nsize_max = \"640x480\"\n";
+    let text = "[display]\nsink = \"headless\"\nstatus_line = false\nlatency_max_ms = 40\n[expert]\nwindow = \"winit\"\nsize_max = \"640x480\"\n";
     let config = receiver(text).unwrap();
     assert_eq!(config.window, WindowBackend::Winit);
     assert_eq!(config.size_max, FrameSize::new(640, 480).unwrap());
@@ -93,9 +93,9 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[codec]\nrate = \"fast\""), "codec.rate", "20M");
     check_refused(sender("[codec]\nrate = \"10\""), "codec.rate", "did you mean 10M?");
     check_refused(sender("[network]\nrate_max = \"10\""), "network.rate_max", "did you mean 10M?");
-    check_refused(sender("[codec]\nlevels = 15"), "codec.levels", "1 to 14");
-    check_refused(sender("[codec]\nlevels = \"deep\""), "codec.levels", "full");
-    check_refused(sender("[codec]\nchroma = \"422\""), "codec.chroma", "`420`, `444`, `grey`");
+    check_refused(sender("[expert]\nlevels = 15"), "expert.levels", "1 to 14");
+    check_refused(sender("[expert]\nlevels = \"deep\""), "expert.levels", "full");
+    check_refused(sender("[expert]\nchroma = \"422\""), "expert.chroma", "`420`, `444`, `grey`");
     check_refused(sender("[codec]\nprediction = \"maybe\""), "codec.prediction", "`auto`, `on`, `off`");
     check_refused(sender("[effects]\nnoise = 33"), "effects.noise", "0 to 32 grey levels (0 is off), not 33");
     check_refused(sender("[effects]\ndetail = nan"), "effects.detail", "0 to 4 (1 is off)");
@@ -103,15 +103,15 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[video]\nsize = \"16385x1\""), "video.size", "16384");
     check_refused(sender("[video]\nsize = \"1280\""), "video.size", "1280x720");
     check_refused(sender("[video]\nfps = 0"), "video.fps", "above 0");
-    check_refused(sender("[compute]\nbackend = \"gpu\""), "compute.backend", "`opencl`");
-    check_refused(sender("[compute]\ntune = \"always\""), "compute.tune", "`auto`, `off`");
+    check_refused(sender("[expert]\nbackend = \"gpu\""), "expert.backend", "`opencl`");
+    check_refused(sender("[expert]\ntune = \"always\""), "expert.tune", "`auto`, `off`");
     check_refused(sender("[network]\nmode = \"both\""), "network.mode", "`dial`, `listen`");
     check_refused(sender("[network]\naddress = \"my home\""), "network.address", "HOST:PORT");
     check_refused(sender("[network]\naddress = \":4820\""), "network.address", "HOST:PORT");
-    check_refused(sender("[network]\nfec = \"rs\""), "network.fec", "`auto`, `off`");
-    check_refused(sender("[network]\nsocket_buffer = 1"), "network.socket_buffer", "65536");
+    check_refused(sender("[expert]\nfec = \"rs\""), "expert.fec", "`auto`, `off`");
+    check_refused(sender("[expert]\nsocket_buffer = 1"), "expert.socket_buffer", "65536");
     for class in ["64", "256", "4294967296"] {
-        check_refused(sender(&format!("[network]\ndscp = {class}")), "network.dscp", "0 to 63");
+        check_refused(sender(&format!("[expert]\ndscp = {class}")), "expert.dscp", "0 to 63");
     }
     check_refused(sender("[[peer]]\nname = \"x\""), "peer.public_key", "a [[peer]] section of `x` has none");
     check_refused(sender("[[peer]]\npublic_key = \" \""), "peer.public_key", "a [[peer]] section has none");
@@ -119,15 +119,12 @@ fn values_out_of_range_are_refused_by_name() {
     let zeros = format!("[[peer]]\npublic_key = \"{}=\"", "A".repeat(43));
     check_refused(sender(&zeros), "peer.public_key", "anybody could sign");
     check_refused(receiver("[network]\naddress = \"home:1\""), "network.address", "IP:PORT");
-    check_refused(receiver("[network]\nfec = \"off\""), "network.fec", "sender's file");
-    check_refused(sender("[network]\ncontroller = \"bbr\""), "network.controller", "`cubic`");
-    check_refused(receiver("[network]\ncontroller = \"duet\""), "network.controller", "sender's file");
+    check_refused(sender("[expert]\ncontroller = \"bbr\""), "expert.controller", "`cubic`");
     check_refused(receiver("[record]\npath = \"-\""), "record.path", "a file, such as call.duet, or a folder");
-    check_refused(sender("[stats]\npictures = \"p\""), "stats.pictures", "receiver's file");
     check_refused(receiver("[display]\nlatency_max_ms = 2000"), "display.latency_max_ms", "1000");
-    check_refused(receiver("[display]\nsize_max = \"640\""), "display.size_max", "1280x720");
-    check_refused(receiver("[stats]\nmetrics = \"x\""), "stats.metrics", "127.0.0.1:9464");
-    check_refused(sender("[stats]\nmetrics = \"localhost\""), "stats.metrics", "IP:PORT");
+    check_refused(receiver("[expert]\nsize_max = \"640\""), "expert.size_max", "1280x720");
+    check_refused(receiver("[expert]\nmetrics = \"x\""), "expert.metrics", "127.0.0.1:9464");
+    check_refused(sender("[expert]\nmetrics = \"localhost\""), "expert.metrics", "IP:PORT");
 }
 
 #[test]
@@ -176,7 +173,7 @@ fn a_peer_that_was_introduced_is_met() {
         assert_eq!(matches!(mode, LinkMode::Meet(_)), meets, "{network}: {mode:?}");
     }
     for wrong in ["stun.example", ":1", "stun.example:0", "a b:1"] {
-        let file = parse_sender(&format!("[reach]\nstun = [\"{wrong}\"]")).unwrap();
+        let file = parse_sender(&format!("[expert]\nstun = [\"{wrong}\"]")).unwrap();
         assert!(resolve_sender(&file).unwrap_err().to_string().contains("HOST:PORT"), "{wrong}");
     }
     for wrong in ["meet.example:4000", "wss://meet.example/v1", "ws://", "ws:///v1", "ws://meet.example:0/v1"] {
@@ -189,7 +186,7 @@ fn a_peer_that_was_introduced_is_met() {
     }
     let file = parse_sender("[reach]\nmailbox = \"\"").unwrap();
     assert_eq!(resolve_sender(&file).unwrap().shared.mailbox, None);
-    let file = parse_sender("[reach]\nstun = []").unwrap();
+    let file = parse_sender("[expert]\nstun = []").unwrap();
     assert!(resolve_sender(&file).unwrap().shared.stun.is_empty());
 }
 
@@ -198,7 +195,8 @@ fn relays_need_a_name_a_password_and_few_ports() {
     let turn =
         |text: &str| resolve_sender(&parse_sender(&format!("[reach]\n{text}")).unwrap()).map(|file| file.shared.turn);
     let words = "turn_user = \"band\"\nturn_password = \"a secret\"\n";
-    let relay = turn(&format!("turn = [\"turn:relay.example:3478\"]\n{words}turn_ports = [50000, 50063]")).unwrap();
+    let relay =
+        turn(&format!("turn = [\"turn:relay.example:3478\"]\n{words}[expert]\nturn_ports = [50000, 50063]")).unwrap();
     assert_eq!((relay.servers[0].as_str(), relay.user.as_str()), ("relay.example:3478", "band"));
     assert_eq!(relay.ports, 50_000..=50_063);
     assert!(!format!("{relay:?}").contains("secret"));
@@ -210,9 +208,9 @@ fn relays_need_a_name_a_password_and_few_ports() {
         ("turn = [\"turns:relay.example:1\"]", "turn:HOST:PORT"),
         ("turn = [\"turn:relay.example:1\"]", "turn_user"),
         ("turn = [\"turn:relay.example:1\"]\nturn_user = \"band\"", "turn_password"),
-        ("turn_ports = [50000, 50064]", "at most 64"),
-        ("turn_ports = [50001, 50000]", "no range"),
-        ("turn_ports = [0, 5]", "no range"),
+        ("[expert]\nturn_ports = [50000, 50064]", "at most 64"),
+        ("[expert]\nturn_ports = [50001, 50000]", "no range"),
+        ("[expert]\nturn_ports = [0, 5]", "no range"),
         (&long, "too long"),
     ] {
         let error = turn(wrong).unwrap_err().to_string();

@@ -128,7 +128,7 @@ impl Outside {
             }
             _ => (false, "leaves this house: servers outside answer"),
         };
-        let advice = is_bad.then_some("allow UDP in the firewall, or name other servers in `[reach] stun`");
+        let advice = is_bad.then_some("allow UDP in the firewall, or name other servers in `[expert] stun`");
         Finding { name: "udp", is_bad, sentence: sentence.to_owned(), advice }
     }
 
@@ -154,7 +154,7 @@ impl Outside {
     fn on_request(&self) -> Finding {
         const SWITCH: &str = "many routers have a switch for UPnP, PCP or NAT-PMP on their page";
         let (sentence, advice) = match self.port {
-            Port::NotAsked => ("the router is not asked to open one: `[reach] open_port` is false".to_owned(), None),
+            Port::NotAsked => ("the router is not asked to open one: `[expert] open_port` is false".to_owned(), None),
             Port::Closed => {
                 let needs_it = matches!(self.router, Router::OnePort(_) | Router::PortPerDestination(_));
                 (

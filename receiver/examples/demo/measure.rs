@@ -5,8 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use common::config::raw::SenderFile;
-use common::config::resolve_sender;
+use common::config::{parse_sender, resolve_sender};
 use kernels::Picture;
 use picture::frame::{ColourSpace, FrameSize, PixelFormat};
 use picture::y4m::Y4mReader;
@@ -22,7 +21,7 @@ impl Clip {
     /// Reads the luma of all pictures of a motion JPEG file, as the sender reads them.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let spec = SourceSpec::parse(&format!("mjpeg:{}:fps=0", path.display()))?;
-        let config = resolve_sender(&SenderFile::default())?;
+        let config = resolve_sender(&parse_sender("")?)?;
         let mut source = sending::source::open(&spec, &config)?;
         let size = source.info().size;
         let mut lumas = Vec::new();

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use common::config::raw::SenderFile;
-use common::config::resolve_sender;
+use common::config::{parse_sender, resolve_sender};
 use kernels::{BackendChoice, ClipEncoder, Decoder, Effort, Encoder, Picture, PictureRef, Target};
 use picture::coded::{ReceivedFrame, StepIndex};
 use picture::frame::Chroma;
@@ -24,7 +23,7 @@ const AROUND: [i16; 4] = [-8, 0, 8, 16];
 /// Codes the clip with prediction and without; returns a sentence with bits per pixel at the same PSNR.
 pub(crate) fn at_equal_quality(clip: &Path) -> Result<String> {
     let spec = SourceSpec::parse(&format!("mjpeg:{}:fps=0", clip.display()))?;
-    let mut source = sending::source::open(&spec, &resolve_sender(&SenderFile::default())?)?;
+    let mut source = sending::source::open(&spec, &resolve_sender(&parse_sender("")?)?)?;
     let info = source.info();
     let mut pictures = Vec::new();
     while let (true, Some(picture)) = (pictures.len() < PICTURES, source.next(Vec::new())?) {

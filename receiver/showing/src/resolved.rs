@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use common::config::raw::ReceiverFile;
-use common::config::{ReceiverConfig, parse_receiver, resolve_receiver};
+use common::config::{ConfigFile, Program, ReceiverConfig, resolve_receiver};
 use net::failure::Failure;
-use shell::cli::{CommonFlags, read_config};
+use shell::cli::CommonFlags;
+use shell::config::load;
 
 use crate::sink::SinkSpec;
 
@@ -22,26 +22,22 @@ impl Resolved {
     /// Reads the configuration file, lays the flags over it and checks everything. `introduces`: it is to make two machines known
     /// to each other, so how they find each other later is no matter.
     pub fn read(flags: &CommonFlags, sinks: &[String], introduces: bool) -> Result<Self, Failure> {
-        let path = flags.config_file("receiver.toml");
-        let path = path.as_deref();
-        let text = read_config(path)?;
-        let mut file: ReceiverFile = parse_receiver(&text).map_err(|error| Failure::in_file(path, &error))?;
-        let ReceiverFile { compute, network, identity, peers, stats, record, .. } = &mut file;
-        flags.apply(compute, network, identity, peers, stats, record)?;
+        let (mut file, path) = load(flags.config.as_deref(), Program::Receiver)?;
+        flags.apply(&mut file)?;
         if introduces {
-            network.mode = None;
+            file.network.mode = None;
         }
-        Self::of_file(file, sinks, path)
+        Self::of_file(file, sinks, path.as_deref())
     }
 
     /// Checks a configuration, from `path` if it is a file's; `sinks` given win over its own.
-    pub fn of_file(file: ReceiverFile, sinks: &[String], path: Option<&Path>) -> Result<Self, Failure> {
+    pub fn of_file(file: ConfigFile, sinks: &[String], path: Option<&Path>) -> Result<Self, Failure> {
         let mut config = resolve_receiver(&file).map_err(|error| Failure::in_file(path, &error))?;
         config.shared.file = path.map(Path::to_owned);
         if config.shared.tuned {
             kernels::tune::use_tuned_settings();
         }
-        let texts = if sinks.is_empty() { &[file.display.sink.unwrap_or_else(|| "window".to_owned())] } else { sinks };
+        let texts = if sinks.is_empty() { &[file.display.sink] } else { sinks };
         let mut sinks =
             texts.iter().map(|text| text.parse()).collect::<Result<Vec<SinkSpec>, _>>().map_err(Failure::usage)?;
         sinks.sort_by_key(|spec| !matches!(spec, SinkSpec::Window { .. }));

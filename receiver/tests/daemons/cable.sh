@@ -59,7 +59,7 @@ call)
     cable "$left" cable0 "$right" cable1
     there=$(own "$right" cable1)
     own "$left" cable0 >/dev/null
-    more=$'reach.open_port = false\nreach.house = false\n'
+    more=$'expert.open_port = false\nexpert.house = false\n'
     printf '%s[[peer]]\nname = "right"\npublic_key = "%s"\nport = 4820\naddress = "[%s%%cable0]:4820"\n' \
         "$more" "$receiver_key" "$there" >"$folder/left.toml"
     printf '%s[[peer]]\nname = "left"\npublic_key = "%s"\nport = 4820\n' "$more" "$sender_key" >"$folder/right.toml"

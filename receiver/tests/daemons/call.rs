@@ -17,7 +17,7 @@ impl Home {
     fn new() -> Self {
         let folder = Folder::new();
         std::fs::create_dir_all(folder.join(".config/duet")).unwrap();
-        std::fs::write(folder.join(".config/duet/sender.toml"), "[reach]\nstun = []\nopen_port = false\n").unwrap();
+        std::fs::write(folder.join(".config/duet/duet.toml"), "[expert]\nstun = []\nopen_port = false\n").unwrap();
         Self { folder }
     }
 
@@ -118,7 +118,7 @@ impl Band {
 
     /// One of them calls another.
     fn call(&self, who: usize, whom: usize) -> Daemon {
-        let mut text = "reach.open_port = false\nreach.house = false\nreach.stun = []\n".to_owned();
+        let mut text = "expert.open_port = false\nexpert.house = false\nexpert.stun = []\n".to_owned();
         for other in (0..3).filter(|other| *other != who) {
             let (name, key) = (Self::NAMES[other], &self.keys[other]);
             let (own, theirs) = (&self.ports[who][other], &self.ports[other][who]);
@@ -195,7 +195,7 @@ fn whichever_side_knows_the_others_address_they_find_each_other() {
             let file = pair.folder.join(&format!("{name}.toml"));
             let port = own_port(address);
             let text = format!(
-                "reach.open_port = false\n[[peer]]\nname = \"{other}\"\npublic_key = \"{key}\"\nport = {port}\n{known}"
+                "expert.open_port = false\n[[peer]]\nname = \"{other}\"\npublic_key = \"{key}\"\nport = {port}\n{known}"
             );
             std::fs::write(&file, text).unwrap();
             let mut command = sender();
@@ -217,7 +217,7 @@ fn whichever_side_knows_the_others_address_they_find_each_other() {
 #[test]
 fn a_receiver_has_its_configuration_in_the_usual_place_too() {
     let home = Home::new();
-    std::fs::write(home.folder.join(".config/duet/receiver.toml"), "[display]\nsink = \"nowhere\"\n").unwrap();
+    std::fs::write(home.folder.join(".config/duet/duet.toml"), "[receiver.display]\nsink = \"nowhere\"\n").unwrap();
     let checked = Daemon::start("receiver", home.of(receiver()).arg("check")).wait();
     checked.check(2, &["`nowhere` is no sink"]);
 }

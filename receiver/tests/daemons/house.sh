@@ -2,7 +2,7 @@
 # house.sh SENDER FOLDER HOUSE
 #
 # Two machines in one house: network namespaces on one bridge, without a router, a STUN and a mailbox server. Each knows of the
-# other its key and an address at which nobody is. With HOUSE=true in [reach] both have a picture of the other soon; with false they
+# other its key and an address at which nobody is. With HOUSE=true in [expert] both have a picture of the other soon; with false they
 # say that they have not found each other. Leaves logs and statistics in FOLDER. Needs root. Ends with 77 where namespaces cannot
 # be made.
 set -eu
@@ -40,9 +40,9 @@ done
 # write SIDE OTHER: a configuration that knows where the other has been, long ago.
 write() {
     cat >"$folder/$1.toml" <<CONFIGURATION
-reach.stun = []
-reach.open_port = false
-reach.house = $house
+expert.stun = []
+expert.open_port = false
+expert.house = $house
 [[peer]]
 name = "$2"
 public_key = "$("$sender" identity --identity "$folder/$2.pem")"

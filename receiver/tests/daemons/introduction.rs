@@ -10,7 +10,7 @@ use common::reach::Ticket;
 use crate::support::{Daemon, Folder, receiver, sender, until};
 
 /// Contents of the sender's file before: nobody outside is asked for an address, and no router.
-const SENDER_FILE: &str = "# Mine.\n[reach]\nstun = [] # nobody\nopen_port = false\n";
+const SENDER_FILE: &str = "# Mine.\n[expert]\nstun = [] # nobody\nopen_port = false\n";
 const FRAMES: &str = "20";
 
 struct Homes {

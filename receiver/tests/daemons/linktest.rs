@@ -90,7 +90,7 @@ impl Introduced {
         let key = if side == 0 { &self.pair.receiver_key } else { &self.pair.sender_key };
         let port = self.addresses[side].rsplit_once(':').unwrap().1;
         let text = format!(
-            "[reach]\nstun = []\nopen_port = false\nhouse = false\n[[peer]]\nname = \"other\"\npublic_key = \"{key}\"\n\
+            "[expert]\nstun = []\nopen_port = false\nhouse = false\n[[peer]]\nname = \"other\"\npublic_key = \"{key}\"\n\
              port = {port}\naddresses = [\"{}\"]\n",
             self.addresses[1 - side]
         );

@@ -31,7 +31,7 @@ fn both_daemons_serve_their_statistics() {
     let (sender_page, receiver_page) = (free(), free());
     let config = |name: &str, address: &str| {
         let path = pair.folder.join(name);
-        std::fs::write(&path, format!("[stats]\nmetrics = \"{address}\"\n")).unwrap();
+        std::fs::write(&path, format!("[expert]\nmetrics = \"{address}\"\n")).unwrap();
         path
     };
     let mut command = pair.receiver();
@@ -75,8 +75,8 @@ fn an_address_in_use_ends_the_daemon_with_a_sentence() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let path = pair.folder.join("receiver.toml");
     let address = taken.local_addr().unwrap().to_string();
-    std::fs::write(&path, format!("[stats]\nmetrics = \"{address}\"\n")).unwrap();
+    std::fs::write(&path, format!("[expert]\nmetrics = \"{address}\"\n")).unwrap();
     let mut command = pair.receiver();
     command.arg("--config").arg(path).args(["--sink", "headless", "--backend", "cpu"]);
-    Daemon::start("receiver", &mut command).wait().check(4, &[&address, "[stats] metrics"]);
+    Daemon::start("receiver", &mut command).wait().check(4, &[&address, "[expert] metrics"]);
 }

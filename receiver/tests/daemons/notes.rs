@@ -21,7 +21,7 @@ impl Homes {
             let key = if side == 0 { &pair.receiver_key } else { &pair.sender_key };
             let port = addresses[side].rsplit_once(':').unwrap().1;
             let text = format!(
-                "[reach]\nstun = []\nopen_port = false\nmailbox = \"{server}\"\n[[peer]]\nname = \"other\"\npublic_key = \
+                "[expert]\nstun = []\nopen_port = false\n[reach]\nmailbox = \"{server}\"\n[[peer]]\nname = \"other\"\npublic_key = \
                  \"{key}\"\nport = {port}\naddresses = [\"{}\"]\n",
                 known(&addresses[1 - side])
             );

@@ -17,7 +17,7 @@ impl Homes {
         let folder = Folder::new();
         for name in ["sender", "receiver"] {
             std::fs::create_dir(folder.join(name)).unwrap();
-            let file = format!("[reach]\nstun = []\nopen_port = false\nmailbox = \"{server}\"\n");
+            let file = format!("[expert]\nstun = []\nopen_port = false\n[reach]\nmailbox = \"{server}\"\n");
             std::fs::write(folder.join(&format!("{name}/{name}.toml")), file).unwrap();
         }
         Self { folder }

@@ -26,7 +26,8 @@ fn ticket() -> String {
 /// Gives a program a configuration and a key of its own; `server`: the mailbox server.
 fn configured(mut program: Command, folder: &Folder, server: &str) -> Command {
     let config = folder.join("duet.toml");
-    std::fs::write(&config, format!("[reach]\nstun = []\nopen_port = false\nmailbox = \"{server}\"\n")).unwrap();
+    std::fs::write(&config, format!("[expert]\nstun = []\nopen_port = false\n[reach]\nmailbox = \"{server}\"\n"))
+        .unwrap();
     program.arg("--config").arg(config).arg("--identity").arg(folder.join("identity.pem"));
     program
 }

@@ -17,7 +17,7 @@ pub(crate) const BACKENDS: [&str; 2] = ["minifb", "winit"];
 /// Returns the command of a receiver whose window is opened by `backend`.
 pub(crate) fn receiver(pair: &Pair, backend: &str, sink: &str) -> Command {
     let file = pair.folder.join("receiver.toml");
-    std::fs::write(&file, format!("[display]\nbackend = \"{backend}\"\n")).unwrap();
+    std::fs::write(&file, format!("[expert]\nwindow = \"{backend}\"\n")).unwrap();
     let mut command = pair.receiver();
     command.arg("--config").arg(file).args(["--sink", sink, "--backend", "cpu"]).env_remove("WAYLAND_DISPLAY");
     command

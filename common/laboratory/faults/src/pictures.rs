@@ -1,8 +1,7 @@
 //! Pictures of a clip, and how near two are.
 
 use anyhow::{Result, bail};
-use common::config::raw::SenderFile;
-use common::config::resolve_sender;
+use common::config::{parse_sender, resolve_sender};
 use picture::frame::{FrameSize, PixelFormat};
 use sending::source::{SourceInfo, SourceSpec};
 
@@ -18,7 +17,7 @@ pub(crate) fn each_picture(
     most: usize,
     mut take: impl FnMut(SourceInfo, Vec<u8>) -> Result<()>,
 ) -> Result<()> {
-    let config = resolve_sender(&SenderFile::default())?;
+    let config = resolve_sender(&parse_sender("")?)?;
     let mut source = sending::source::open(&SourceSpec::parse(&format!("{clip}:fps=0"))?, &config)?;
     let info = source.info();
     for _ in 0..most {

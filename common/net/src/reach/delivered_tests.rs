@@ -189,7 +189,7 @@ fn it_reaches_public_addresses_only() {
 
 fn configured(relay: &Delivered, password: &str) -> SharedConfig {
     let text = format!(
-        "[reach]\nstun = []\nopen_port = false\nturn = [\"turn:{}\"]\nturn_user = \"band\"\nturn_password = \"{password}\"\n",
+        "[expert]\nstun = []\nopen_port = false\n[reach]\nturn = [\"turn:{}\"]\nturn_user = \"band\"\nturn_password = \"{password}\"\n",
         relay.address
     );
     resolve_sender(&parse_sender(&text).unwrap()).unwrap().shared

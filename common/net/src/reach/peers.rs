@@ -4,7 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use common::config::{PublicKey, SharedConfig, is_same_key, looks_like_key, raw};
+use common::config::{PeerSection, PublicKey, SharedConfig, is_same_key, looks_like_key};
 use common::reach::{Candidate, FOUND_MAX};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
@@ -136,10 +136,10 @@ fn note(document: &mut DocumentMut, key: &str, address: &str) -> Option<bool> {
     Some(true)
 }
 
-/// Machines that were introduced where no configuration was named.
-pub fn known_peers(identity: &raw::Identity) -> Result<Vec<raw::PeerSection>, Failure> {
+/// Machines that were introduced where no configuration was named; beside the key in the file `identity`, or in the usual place.
+pub fn known_peers(identity: &str) -> Result<Vec<PeerSection>, Failure> {
     // A machine without a place for its key has none for this file.
-    let key = identity.file.as_ref().filter(|file| !file.is_empty()).map(PathBuf::from);
+    let key = (!identity.is_empty()).then(|| PathBuf::from(identity));
     let Ok(path) = key.map_or_else(Identity::default_path, Ok) else { return Ok(Vec::new()) };
     let path = path.with_file_name(FILE_NAME);
     let text = match fs::read_to_string(&path) {

@@ -155,7 +155,7 @@ impl Keeper {
                         let (first, last) = self.turn.ports.clone().into_inner();
                         limited!(
                             warn,
-                            "the relay {name} passes packets on at port {}: outside of `reach.turn_ports` ({first} to {last}), \
+                            "the relay {name} passes packets on at port {}: outside of `expert.turn_ports` ({first} to {last}), \
                              where the other machine looks in later calls",
                             at.port()
                         );

@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn both_directions_are_measured_in_pictures_with_detail() {
-        let config = resolve_receiver(&parse_receiver("[compute]\nbackend = \"cpu\"\n").unwrap()).unwrap().shared;
+        let config = resolve_receiver(&parse_receiver("[expert]\nbackend = \"cpu\"\n").unwrap()).unwrap().shared;
         let params = StreamParams {
             colour: ColourSpace::JPEG,
             ..StreamParams::new(FrameSize::new(161, 90).unwrap(), Chroma::C420)

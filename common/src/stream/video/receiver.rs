@@ -128,10 +128,10 @@ impl VideoReceiver {
                 }
                 let most = self.options.size_max.map(|size| size.to_string()).unwrap_or_default();
                 let text =
-                    format!("{stream} are more than size_max in [display] there takes, {most}: send smaller ones");
+                    format!("{stream} are more than size_max in [expert] there takes, {most}: send smaller ones");
                 self.bye(ByeReason::Protocol(text));
                 return Err(ProtocolViolation(format!(
-                    "{stream} are more than size_max in [display] takes, {most}: raise it, or have smaller ones sent"
+                    "{stream} are more than size_max in [expert] takes, {most}: raise it, or have smaller ones sent"
                 )));
             }
             (
