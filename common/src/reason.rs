@@ -125,6 +125,36 @@ impl Cause {
     pub const SENDER: &[Self] = Self::ALL.split_at(Self::PartsMissing as usize).0;
     /// Those of a receiving session.
     pub const RECEIVER: &[Self] = Self::ALL.split_at(Self::PartsMissing as usize).1;
+
+    /// Returns what has happened and what is done about it, for a musician.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::CutByDelay => "packets wait on the line, so less is sent",
+            Self::CutByCollapse => "the line has become much slower, so less is sent",
+            Self::CutByLoss => "the line loses packets, so less is sent",
+            Self::CutBySilence => "the other side is not heard, so less is sent",
+            Self::CutInCompetition => "somebody else fills the line and packets get lost, so less is sent",
+            Self::QueueEmptied => "no packets wait on the line any more",
+            Self::QueueStands => "packets still wait on the line, so less is sent",
+            Self::SilenceOver => "the other side is heard again",
+            Self::CompetitionBegan => "somebody else fills the line, so it is shared",
+            Self::CompetitionProbed => "less is sent for a moment, to see whether somebody else still fills the line",
+            Self::CompetitionEnded => "nobody else fills the line any more",
+            Self::CeilingSet => "the line loses what is beyond a rate, so more is tried slowly",
+            Self::CeilingForgotten => "the line carries more than before",
+            Self::BurstsDoubted => "the line has looked faster than it is",
+            Self::GrowthBegan => "the line has room, so more is sent",
+            Self::GrowthEnded => "the rate has stopped growing",
+            Self::ProbingBegan => "the line may have room, so more is tried",
+            Self::DetailLeftOut => "the line has become slower, so a picture went without its finest detail",
+            Self::FrameOvertaken => "a picture did not leave in time, and a newer one took its place",
+            Self::PartsMissing => "a picture is shown without parts that have not come in time",
+            Self::PushedOut => "a picture is shown without parts, since newer ones have come",
+            Self::FrameUnusable => "a picture is left out, since nothing of it has come in time",
+            Self::FrameStale => "a picture is left out, since it is too old after a pause",
+            Self::FramesSkipped => "pictures are left out, since newer ones have come before them",
+        }
+    }
 }
 
 impl Reason {

@@ -17,6 +17,7 @@ mod quic;
 pub mod quoted;
 pub mod reach;
 mod runtime;
+pub mod reasons;
 pub mod stop;
 pub mod tls;
 pub mod wait;

@@ -146,7 +146,7 @@ impl ReceiverLink {
             self.on_event(event, path, now);
         }
         while let Some(reason) = self.stream.poll_reason() {
-            tracing::debug!("{reason}");
+            net::reasons::tell(&reason);
         }
     }
 

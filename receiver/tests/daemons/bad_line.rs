@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use common::netsim::{NetConditions, Scenario};
+use common::session::Cause;
 use faults::relay::{Passed, Relay};
 use serde_json::Value;
 
@@ -22,10 +23,23 @@ fn stream(loss: f64) -> (Value, Value, Passed) {
     let receiving = Daemon::start("receiver", pair.receiver().args(["--sink", "headless", "--backend", "cpu"]));
     let mut command = pair.sender_that(["--to", &relay.address().to_string()]);
     command.args(["--source", PATTERN, "--rate", "6M", "--backend", "cpu"]);
-    Daemon::start("sender", command.args(["--frames", &FRAMES.to_string()])).wait().check(0, &[]);
-    receiving.stop();
+    let sent = Daemon::start("sender", command.args(["--frames", &FRAMES.to_string()])).wait();
+    sent.check(0, &[]);
+    check_reasons(Cause::SENDER, &pair.folder.stats("sender.jsonl"), &sent.stderr);
+    receiving.terminate();
+    let received = receiving.wait();
+    check_reasons(Cause::RECEIVER, &pair.folder.stats("receiver.jsonl"), &received.stderr);
     let last = |name: &str| pair.folder.stats(name).pop().unwrap();
     (last("sender.jsonl"), last("receiver.jsonl"), relay.stop())
+}
+
+/// Checks that each reason that was counted before the last lines of `stats` stands in the log at the usual level.
+fn check_reasons(causes: &[Cause], stats: &[Value], log: &str) {
+    let Some(counted) = stats.len().checked_sub(2).map(|at| &stats[at]["reasons"]) else { return };
+    for cause in causes.iter().filter(|cause| counted[cause.name()].as_u64() > Some(0)) {
+        let is_told = log.lines().any(|line| line.contains(" INFO ") && line.contains(cause.words()));
+        assert!(is_told, "{cause:?}: {log}");
+    }
 }
 
 #[test]

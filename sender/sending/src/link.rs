@@ -402,7 +402,7 @@ impl Stream for SenderLink {
         self.take_events(path, now);
         (self.counters, self.rate_target) = (path.counters(), path.target());
         while let Some(reason) = path.poll_reason().or_else(|| self.parts.stream.poll_reason()) {
-            tracing::debug!("{reason}");
+            net::reasons::tell(&reason);
         }
         self.action.take()
     }
