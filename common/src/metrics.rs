@@ -6,8 +6,6 @@
 use std::fmt::Write as _;
 
 use crate::percentiles::Percentiles;
-use crate::reason::{Cause, ReasonCounts};
-use crate::stats::{CallState, ReceiverReport, SenderReport, StageSummary, Standing, UnusablePictures};
 
 /// Something whose values can stand on a metrics page.
 pub trait Metrics {
@@ -18,76 +16,105 @@ pub trait Metrics {
     fn write(&self, page: &mut Page);
 }
 
-/// The text of a metrics page under construction. Names are given without the program's in front of them.
+/// The text of a metrics page under construction. Names are given as in the statistics file, without the program's in front of them.
 #[derive(Clone, Debug)]
 pub struct Page {
-    program: &'static str,
+    /// The program that it is of.
+    pub(crate) program: &'static str,
     text: String,
+    /// Texts, which do not fit a number.
+    labels: Vec<(&'static str, String)>,
+}
+
+/// A value that rises and falls; none while it is not known.
+pub(crate) trait Gauge: Copy {
+    fn known(self) -> Option<f64>;
+}
+
+impl Gauge for f64 {
+    fn known(self) -> Option<f64> {
+        Some(self)
+    }
+}
+
+impl Gauge for u64 {
+    fn known(self) -> Option<f64> {
+        Some(self as f64)
+    }
+}
+
+impl Gauge for Option<u64> {
+    fn known(self) -> Option<f64> {
+        self.map(|value| value as f64)
+    }
+}
+
+impl Gauge for Option<i64> {
+    fn known(self) -> Option<f64> {
+        self.map(|value| value as f64)
+    }
 }
 
 impl Page {
     /// Returns the page of `metrics` alone.
     pub fn of<M: Metrics>(metrics: &M) -> String {
-        let mut page = Self { program: M::PROGRAM, text: String::new() };
+        let mut page = Self { program: M::PROGRAM, text: String::new(), labels: Vec::new() };
         metrics.write(&mut page);
+        let labels = std::mem::take(&mut page.labels);
+        let labels: Vec<_> = labels.iter().map(|(key, text)| (*key, text.as_str())).collect();
+        let name = page.family("info", "gauge", "Back end and device that code or decode.");
+        page.sample(&name, &labels, 1.0);
         page.text
     }
 
-    /// Writes a count that only grows; `_total` ends its name.
-    fn counter(&mut self, name: &str, help: &str, value: u64) {
+    /// Leaves out a value that is for the file only.
+    pub(crate) fn hidden<T>(&mut self, _: &str, _: &str, _: &T) {}
+
+    /// Writes a count that only grows.
+    pub(crate) fn counter(&mut self, name: &str, help: &str, count: &u64) {
         let name = self.family(&format!("{name}_total"), "counter", help);
-        self.sample(&name, &[], value as f64);
+        self.sample(&name, &[], *count as f64);
     }
 
-    /// Writes a value that rises and falls; left out while it is not known.
-    fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
+    /// Writes such counts by their reasons.
+    pub(crate) fn by_reason(&mut self, name: &str, help: &str, counts: impl IntoIterator<Item = (&'static str, u64)>) {
+        let name = self.family(&format!("{name}_total"), "counter", help);
+        counts.into_iter().for_each(|(reason, count)| self.sample(&name, &[("reason", reason)], count as f64));
+    }
+
+    /// Writes a value that rises and falls, in the unit that a page has instead of that in its name.
+    pub(crate) fn gauge(&mut self, name: &str, help: &str, value: &impl Gauge) {
+        let (name, divisor) = unit_of(name);
+        let name = self.family(&name, "gauge", help);
+        value.known().into_iter().for_each(|value| self.sample(&name, &[], value / divisor));
+    }
+
+    /// Writes 1 for the state that it is, 0 for all others there are.
+    pub(crate) fn state(&mut self, name: &str, help: &str, states: impl IntoIterator<Item = (&'static str, bool)>) {
         let name = self.family(name, "gauge", help);
-        if let Some(value) = value {
-            self.sample(&name, &[], value);
-        }
+        states.into_iter().for_each(|(state, is)| self.sample(&name, &[("state", state)], f64::from(u8::from(is))));
     }
 
-    /// Writes the value 1, with labels for what does not fit a number.
-    fn info(&mut self, help: &str, labels: &[(&str, &str)]) {
-        let name = self.family("info", "gauge", help);
-        self.sample(&name, labels, 1.0);
+    /// Takes a text for the labels of the sample that has all of them.
+    pub(crate) fn label(&mut self, name: &'static str, _: &str, text: &str) {
+        self.labels.push((name, text.to_owned()));
     }
 
-    /// Writes the state of the call: whether a peer is connected, and which state it is of all there are.
-    fn standing(&mut self, Standing { state, connected, .. }: &Standing) {
-        self.gauge("connected", "1 if a peer is connected and answers.", Some(f64::from(u8::from(*connected))));
-        let name = self.family("state", "gauge", "1 for how the call stands, 0 for how it does not.");
-        for one in CallState::ALL {
-            self.sample(&name, &[("state", one.name())], f64::from(u8::from(one == *state)));
-        }
+    /// Writes the percentiles of a time.
+    pub(crate) fn summary(&mut self, name: &str, help: &str, times: &Percentiles) {
+        let name = self.family(&unit_of(name).0, "summary", help);
+        self.quantiles(&name, &[], *times);
     }
 
-    /// Number of times that each of these kinds of reason has occurred.
-    fn reasons(&mut self, causes: &[Cause], counts: &ReasonCounts) {
-        let help = "Decisions about the rate, and frames not sent or shown whole, by reason.";
-        let name = self.family("reasons_total", "counter", help);
-        for &cause in causes {
-            self.sample(&name, &[("reason", cause.name())], counts.get(cause) as f64);
-        }
-    }
-
-    /// Pictures of a camera that could not be used, by reason.
-    fn unusable(&mut self, pictures: &UnusablePictures) {
-        let UnusablePictures { empty, short, flagged, failed, damaged } = *pictures;
-        let name =
-            self.family("frames_unusable_total", "counter", "Pictures of a camera that could not be used, by reason.");
-        let of = [("empty", empty), ("short", short), ("flagged", flagged), ("failed", failed), ("damaged", damaged)];
-        for (reason, count) in of {
-            self.sample(&name, &[("reason", reason)], count as f64);
-        }
-    }
-
-    /// Percentiles of each stage.
-    fn stages(&mut self, stages: &StageSummary) {
-        let name = self.family("stage_seconds", "summary", "Time that a frame spends in each stage.");
-        for (stage, percentiles) in &stages.0 {
-            self.quantiles(&name, &[("stage", stage.name())], *percentiles);
-        }
+    /// Writes those of several by their names, which are values of the label `key`.
+    pub(crate) fn summaries<'a>(
+        &mut self,
+        (name, key): (&str, &str),
+        help: &str,
+        times: impl IntoIterator<Item = (&'a str, Percentiles)>,
+    ) {
+        let name = self.family(&unit_of(name).0, "summary", help);
+        times.into_iter().for_each(|(of, percentiles)| self.quantiles(&name, &[(key, of)], percentiles));
     }
 
     /// Writes a summary's samples: quantiles, sum and number, from which a mean over any time follows.
@@ -104,7 +131,7 @@ impl Page {
     fn family(&mut self, name: &str, kind: &str, help: &str) -> String {
         let name = format!("duet_{}_{name}", self.program);
         // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        let _ = writeln!(self.text, "# HELP {name} {}\n# TYPE {name} {kind}", help.trim());
         name
     }
 
@@ -121,156 +148,16 @@ impl Page {
     }
 }
 
+/// Returns the name with the unit that a page has, and how many of the file's are one of it.
+fn unit_of(name: &str) -> (String, f64) {
+    let units = [("us", "seconds", 1e6), ("ms", "seconds", 1e3), ("bps", "bits_per_second", 1.0)];
+    let unit = |part: &str| units.into_iter().find(|unit| unit.0 == part);
+    let parts: Vec<_> = name.split('_').map(|part| unit(part).map_or(part, |unit| unit.1)).collect();
+    (parts.join("_"), name.split('_').find_map(unit).map_or(1.0, |unit| unit.2))
+}
+
 fn escaped(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-impl Metrics for SenderReport {
-    const PROGRAM: &'static str = "sender";
-
-    fn write(&self, page: &mut Page) {
-        // Named one by one, so that a new statistic cannot be forgotten here.
-        let Self {
-            standing,
-            frames_captured,
-            frames_sent,
-            frames_dropped,
-            frames_damaged,
-            frames_unusable,
-            bytes_sent,
-            bits_per_pixel,
-            rate_target_bps,
-            rtt_us,
-            loss,
-            black_holes,
-            stalled_ms,
-            frames_predicted,
-            frames_replayed,
-            state_mismatches,
-            reasons,
-            backend,
-            device,
-            stages_us,
-            is_final: _,
-        } = self;
-        page.counter("frames_captured", "Pictures taken from the source.", *frames_captured);
-        page.counter("frames_sent", "Frames of which all datagrams left.", *frames_sent);
-        page.counter("frames_dropped", "Pictures not coded or not sent whole.", *frames_dropped);
-        page.counter("frames_damaged", "Pictures of the source that could not be used.", *frames_damaged);
-        page.unusable(frames_unusable);
-        page.counter("bytes_sent", "Bytes of all datagrams.", *bytes_sent);
-        page.gauge("bits_per_pixel", "Coded bits per pixel of the frames sent.", Some(*bits_per_pixel));
-        page.gauge("rate_target_bits_per_second", "Rate that the frames are made for.", Some(*rate_target_bps as f64));
-        page.gauge("rtt_seconds", "Round trip.", rtt_us.map(|us| us as f64 / 1e6));
-        page.gauge("loss_ratio", "Share of the datagrams that did not arrive, 0 to 1.", Some(*loss));
-        page.counter("black_holes", "Times that the path ceased to carry the larger packets.", *black_holes);
-        page.gauge(
-            "stalled_seconds",
-            "Time for which the sender should have run while it streamed, and did not.",
-            Some(stalled_ms / 1e3),
-        );
-        page.standing(standing);
-        page.counter("frames_predicted", "Frames coded from a state of the receiver.", *frames_predicted);
-        page.counter(
-            "frames_replayed",
-            "Frames decoded again because the receiver lacked a part of them.",
-            *frames_replayed,
-        );
-        page.counter(
-            "state_mismatches",
-            "States of the receiver whose hash was not that of the sender's.",
-            *state_mismatches,
-        );
-        page.reasons(Cause::SENDER, reasons);
-        page.info("What codes.", &[("backend", backend), ("device", device)]);
-        page.stages(stages_us);
-    }
-}
-
-impl Metrics for ReceiverReport {
-    const PROGRAM: &'static str = "receiver";
-
-    fn write(&self, page: &mut Page) {
-        let Self {
-            standing,
-            frames_complete,
-            frames_partial,
-            frames_lost,
-            frames_lacking_reference,
-            frames_shown,
-            bytes_received,
-            fec_recovered,
-            freeze_ms_max,
-            gap_ms_p99,
-            held_line_ms_max,
-            held_computer_ms_max,
-            latency_us,
-            clock_offset_us,
-            clock_error_us,
-            // Of the error whoever reads the page makes the same.
-            clock_suspect: _,
-            backend,
-            device,
-            stages_us,
-            datagrams_late,
-            datagrams_malformed,
-            jitter_us,
-            lateness_us_p95,
-            reasons,
-            is_final: _,
-        } = self;
-        page.counter("frames_complete", "Frames with all their blocks.", *frames_complete);
-        page.counter("frames_partial", "Frames with blocks missing.", *frames_partial);
-        page.counter("frames_lost", "Frames never given to the decoder.", *frames_lost);
-        page.counter(
-            "frames_lacking_reference",
-            "Frames not decoded because the state that they refer to was not there.",
-            *frames_lacking_reference,
-        );
-        page.counter("frames_shown", "Pictures given to the sink.", *frames_shown);
-        page.counter("bytes_received", "Bytes of all datagrams.", *bytes_received);
-        page.counter("fec_recovered", "Datagrams rebuilt from parity.", *fec_recovered);
-        page.reasons(Cause::RECEIVER, reasons);
-        page.counter("datagrams_late", "Datagrams that came after their frame was released.", *datagrams_late);
-        page.counter("datagrams_malformed", "Datagrams that were none of this stream.", *datagrams_malformed);
-        page.gauge("freeze_seconds_max", "Longest time without a new picture.", Some(freeze_ms_max / 1e3));
-        page.gauge("gap_seconds_p99", "99th percentile of the time between pictures.", Some(gap_ms_p99 / 1e3));
-        page.gauge(
-            "held_by_line_seconds_max",
-            "Longest time for which the line held a picture up longer than the one before.",
-            Some(held_line_ms_max / 1e3),
-        );
-        page.gauge(
-            "held_by_computer_seconds_max",
-            "The same of the computer of either end.",
-            Some(held_computer_ms_max / 1e3),
-        );
-        page.gauge(
-            "jitter_seconds",
-            "Interarrival jitter of the datagrams as in RFC 3550.",
-            Some(*jitter_us as f64 / 1e6),
-        );
-        page.gauge(
-            "lateness_seconds_p95",
-            "95 of 100 frames came at most this much later than expected.",
-            Some(*lateness_us_p95 as f64 / 1e6),
-        );
-        let name = page.family("latency_seconds", "summary", "From capture to present.");
-        page.quantiles(&name, &[], *latency_us);
-        page.gauge(
-            "clock_offset_seconds",
-            "Sender's clock minus the receiver's.",
-            clock_offset_us.map(|us| us as f64 / 1e6),
-        );
-        page.gauge(
-            "clock_error_seconds",
-            "Bound of the offset's error, and of the latencies'.",
-            clock_error_us.map(|us| us as f64 / 1e6),
-        );
-        page.standing(standing);
-        page.info("What decodes.", &[("backend", backend), ("device", device)]);
-        page.stages(stages_us);
-    }
 }
 
 #[cfg(test)]
@@ -278,7 +165,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::stats::Stage;
+    use crate::stats::{CallState, ReceiverReport, SenderReport, Stage, StageSummary, Standing};
 
     /// Checks the format line by line: each family has help, then its type, then only samples of its own name.
     #[track_caller]

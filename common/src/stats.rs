@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::metrics::{Metrics, Page};
 use crate::named::named;
 use crate::percentiles::{Percentiles, TimeHistogram};
-use crate::reason::ReasonCounts;
+use crate::reason::{Cause, ReasonCounts};
 
 named! {
     /// A stage on a frame's way from the camera to the eye; their times add up. `compensate` is one of both ends.
@@ -130,116 +131,214 @@ impl UnusablePictures {
     }
 }
 
-/// A line of the sender's statistics file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct SenderReport {
-    /// Time, and how the call stood then.
-    #[serde(flatten)]
-    pub standing: Standing,
-    /// Pictures taken from the source.
-    pub frames_captured: u64,
-    /// Frames of which all datagrams left.
-    pub frames_sent: u64,
-    /// Pictures not coded, or frames not sent whole, because newer ones came or nobody listened.
-    pub frames_dropped: u64,
-    /// Pictures of the source that could not be used, such as damaged JPEGs; among those dropped.
-    pub frames_damaged: u64,
-    /// Those of a camera, by reason.
-    pub frames_unusable: UnusablePictures,
-    /// Bytes of all datagrams.
-    pub bytes_sent: u64,
-    /// Coded bits per pixel of the frames sent.
-    pub bits_per_pixel: f64,
-    /// Rate that the frames are made for, bits a second.
-    pub rate_target_bps: u64,
-    /// Round trip; null before it is known.
-    pub rtt_us: Option<u64>,
-    /// Share of the datagrams that did not arrive, 0 to 1.
-    pub loss: f64,
-    /// Times that the path ceased to carry the larger packets.
-    pub black_holes: u64,
-    /// Time for which this program should have run while it streamed, and did not, milliseconds.
-    pub stalled_ms: f64,
-    /// Frames coded from a state of the receiver.
-    pub frames_predicted: u64,
-    /// Frames decoded again because the receiver lacked a part of them.
-    pub frames_replayed: u64,
-    /// States of the receiver whose hash was not that of the sender's.
-    pub state_mismatches: u64,
-    /// Number of decisions of the rate control, and of frames that did not leave whole, by reason.
-    #[serde(serialize_with = "ReasonCounts::sender")]
-    pub reasons: ReasonCounts,
-    /// Back end: opencl, cpu or reference.
-    pub backend: String,
-    /// Device.
-    pub device: String,
-    /// Percentiles of each stage.
-    pub stages_us: StageSummary,
-    /// True if this is the last line.
-    #[serde(rename = "final")]
-    pub is_final: bool,
+/// Counts that are declared by [`counts`].
+trait Counted {
+    fn write(&self, page: &mut Page);
 }
 
-/// A line of the receiver's statistics file.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct ReceiverReport {
-    /// Time, and how the call stood then.
-    #[serde(flatten)]
-    pub standing: Standing,
-    /// Frames released with all their blocks.
-    pub frames_complete: u64,
-    /// Frames released at their deadline with blocks missing.
-    pub frames_partial: u64,
-    /// Frames never released.
-    pub frames_lost: u64,
-    /// Frames not decoded because the state that they refer to was not there.
-    pub frames_lacking_reference: u64,
-    /// Pictures given to the sink.
-    pub frames_shown: u64,
-    /// Bytes of all datagrams.
-    pub bytes_received: u64,
-    /// Datagrams rebuilt from parity.
-    pub fec_recovered: u64,
-    /// Longest time without a new picture, milliseconds.
-    pub freeze_ms_max: f64,
-    /// 99th percentile of the time between pictures, milliseconds.
-    pub gap_ms_p99: f64,
-    /// Longest time for which the line held a picture up longer than the one before, milliseconds.
-    pub held_line_ms_max: f64,
-    /// The same of the computer of either end.
-    pub held_computer_ms_max: f64,
-    /// Latency from capture to present.
-    pub latency_us: Percentiles,
-    /// Sender's clock minus ours; null before it is known.
-    pub clock_offset_us: Option<i64>,
-    /// Bound of its error, which is that of the latencies, too; null before it is known.
-    pub clock_error_us: Option<u64>,
-    /// True if that error is so large that the latencies are doubtful: more than 2 ms.
-    pub clock_suspect: bool,
-    /// Back end: opencl, cpu or reference.
-    pub backend: String,
-    /// Device.
-    pub device: String,
-    /// Percentiles of each stage.
-    pub stages_us: StageSummary,
-    /// Interarrival jitter of the datagrams as in RFC 3550.
-    pub jitter_us: u64,
-    /// 95 of 100 frames came at most this much later than expected.
-    pub lateness_us_p95: u64,
-    /// Datagrams that came after their frame was released.
-    pub datagrams_late: u64,
-    /// Datagrams that were none of this stream.
-    pub datagrams_malformed: u64,
-    /// Number of frames that were not shown whole, by reason.
-    #[serde(serialize_with = "ReasonCounts::receiver")]
-    pub reasons: ReasonCounts,
-    /// True if this is the last line.
-    #[serde(rename = "final")]
-    pub is_final: bool,
+/// Declares counts that are kept where something is counted, and reach the report as they are.
+macro_rules! counts {
+    ($(#[doc = $about:literal])+ $counts:ident { $($(#[doc = $help:literal])+ $field:ident,)+ }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        pub struct $counts {
+            $($(#[doc = $help])+ pub $field: u64,)+
+        }
+
+        impl Counted for $counts {
+            fn write(&self, page: &mut Page) {
+                $(page.counter(stringify!($field), concat!($($help),+), &self.$field);)+
+            }
+        }
+    };
+}
+
+counts! {
+    /// Counts of the sending end of a stream.
+    SenderCounts {
+        /// Bytes of all datagrams.
+        bytes_sent,
+    }
+}
+
+counts! {
+    /// Counts of the receiving end of a stream.
+    ReceiverCounts {
+        /// Frames not decoded because the state that they refer to was not there.
+        frames_lacking_reference,
+    }
+}
+
+/// Kinds of values that are several on a page.
+impl Page {
+    fn standing(&mut self, _: &str, _: &str, Standing { state, connected, .. }: &Standing) {
+        self.gauge("connected", "1 if a peer is connected and answers.", &u64::from(*connected));
+        let states = CallState::ALL.map(|one| (one.name(), one == *state));
+        self.state("state", "1 for how the call stands, 0 for how it does not.", states);
+    }
+
+    fn unusable(
+        &mut self,
+        name: &str,
+        help: &str,
+        UnusablePictures { empty, short, flagged, failed, damaged }: &UnusablePictures,
+    ) {
+        let of = [("empty", empty), ("short", short), ("flagged", flagged), ("failed", failed), ("damaged", damaged)];
+        self.by_reason(name, help, of.map(|(reason, count)| (reason, *count)));
+    }
+
+    fn reasons(&mut self, name: &str, help: &str, counts: &ReasonCounts) {
+        let causes = if self.program == SenderReport::PROGRAM { Cause::SENDER } else { Cause::RECEIVER };
+        self.by_reason(name, help, causes.iter().map(|&cause| (cause.name(), counts.get(cause))));
+    }
+
+    fn counted(&mut self, _: &str, _: &str, counts: &impl Counted) {
+        counts.write(self);
+    }
+
+    fn stages(&mut self, name: &str, help: &str, stages: &StageSummary) {
+        self.summaries((name, "stage"), help, stages.0.iter().map(|(stage, times)| (stage.name(), *times)));
+    }
+}
+
+/// Declares a report: of each value its help, name, type and kind, and another name on the page if that has one. The kinds are
+/// methods of [`Page`].
+macro_rules! report {
+    ($(#[doc = $about:literal])+ $report:ident $program:literal {
+        $($(#[doc = $help:literal])+ $(#[serde $serde:tt])? $field:ident: $type:ty, $kind:ident $(as $name:literal)?;)+
+    }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        pub struct $report {
+            $($(#[doc = $help])+ $(#[serde $serde])? pub $field: $type,)+
+        }
+
+        impl Metrics for $report {
+            const PROGRAM: &'static str = $program;
+
+            fn write(&self, page: &mut Page) {
+                $(page.$kind([$($name,)? stringify!($field)][0], concat!($($help),+), &self.$field);)+
+            }
+        }
+    };
+}
+
+report! {
+    /// A line of the sender's statistics file.
+    SenderReport "sender" {
+        /// Time, and how the call stood then.
+        #[serde(flatten)]
+        standing: Standing, standing;
+        /// Pictures taken from the source.
+        frames_captured: u64, counter;
+        /// Frames of which all datagrams left.
+        frames_sent: u64, counter;
+        /// Pictures not coded, or frames not sent whole, because newer ones came or nobody listened.
+        frames_dropped: u64, counter;
+        /// Pictures of the source that could not be used, such as damaged JPEGs; among those dropped.
+        frames_damaged: u64, counter;
+        /// Pictures of a camera that could not be used, by reason.
+        frames_unusable: UnusablePictures, unusable;
+        /// Counts of the sending end of the stream.
+        #[serde(flatten)]
+        counts: SenderCounts, counted;
+        /// Coded bits per pixel of the frames sent.
+        bits_per_pixel: f64, gauge;
+        /// Rate that the frames are made for, bits a second.
+        rate_target_bps: u64, gauge;
+        /// Round trip; null before it is known.
+        rtt_us: Option<u64>, gauge;
+        /// Share of the datagrams that did not arrive, 0 to 1.
+        loss: f64, gauge as "loss_ratio";
+        /// Times that the path ceased to carry the larger packets.
+        black_holes: u64, counter;
+        /// Time for which this program should have run while it streamed, and did not.
+        stalled_ms: f64, gauge;
+        /// Frames coded from a state of the receiver.
+        frames_predicted: u64, counter;
+        /// Frames decoded again because the receiver lacked a part of them.
+        frames_replayed: u64, counter;
+        /// States of the receiver whose hash was not that of the sender's.
+        state_mismatches: u64, counter;
+        /// Decisions of the rate control, and frames that did not leave whole, by reason.
+        #[serde(serialize_with = "ReasonCounts::sender")]
+        reasons: ReasonCounts, reasons;
+        /// Back end: opencl, cpu or reference.
+        backend: String, label;
+        /// Device.
+        device: String, label;
+        /// Time that a frame spends in each stage.
+        stages_us: StageSummary, stages as "stage_us";
+        /// True if this is the last line.
+        #[serde(rename = "final")]
+        is_final: bool, hidden;
+    }
+}
+
+report! {
+    /// A line of the receiver's statistics file.
+    ReceiverReport "receiver" {
+        /// Time, and how the call stood then.
+        #[serde(flatten)]
+        standing: Standing, standing;
+        /// Frames released with all their blocks.
+        frames_complete: u64, counter;
+        /// Frames released at their deadline with blocks missing.
+        frames_partial: u64, counter;
+        /// Frames never released.
+        frames_lost: u64, counter;
+        /// Counts of the receiving end of the stream.
+        #[serde(flatten)]
+        counts: ReceiverCounts, counted;
+        /// Pictures given to the sink.
+        frames_shown: u64, counter;
+        /// Bytes of all datagrams.
+        bytes_received: u64, counter;
+        /// Datagrams rebuilt from parity.
+        fec_recovered: u64, counter;
+        /// Longest time without a new picture.
+        freeze_ms_max: f64, gauge;
+        /// 99th percentile of the time between pictures.
+        gap_ms_p99: f64, gauge;
+        /// Longest time for which the line held a picture up longer than the one before.
+        held_line_ms_max: f64, gauge as "held_by_line_ms_max";
+        /// Longest time for which the computer of either end held one up longer than the one before.
+        held_computer_ms_max: f64, gauge as "held_by_computer_ms_max";
+        /// Latency from capture to present.
+        latency_us: Percentiles, summary;
+        /// Sender's clock minus the receiver's; null before it is known.
+        clock_offset_us: Option<i64>, gauge;
+        /// Bound of its error, which is that of the latencies, too; null before it is known.
+        clock_error_us: Option<u64>, gauge;
+        /// True if that error is so large that the latencies are doubtful: more than 2 ms.
+        clock_suspect: bool, hidden;
+        /// Back end: opencl, cpu or reference.
+        backend: String, label;
+        /// Device.
+        device: String, label;
+        /// Time that a frame spends in each stage.
+        stages_us: StageSummary, stages as "stage_us";
+        /// Interarrival jitter of the datagrams as in RFC 3550.
+        jitter_us: u64, gauge;
+        /// Lateness that 95 of 100 frames did not exceed.
+        lateness_us_p95: u64, gauge;
+        /// Datagrams that came after their frame was released.
+        datagrams_late: u64, counter;
+        /// Datagrams that were none of this stream.
+        datagrams_malformed: u64, counter;
+        /// Frames that were not shown whole, by reason.
+        #[serde(serialize_with = "ReasonCounts::receiver")]
+        reasons: ReasonCounts, reasons;
+        /// True if this is the last line.
+        #[serde(rename = "final")]
+        is_final: bool, hidden;
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -294,6 +393,34 @@ mod tests {
              gap_ms_p99 latency_us clock_offset_us clock_error_us clock_suspect backend device stages_us final datagrams_late datagrams_malformed
              jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max
              unix_ms state connected path path_changes reasons",
+        );
+    }
+
+    #[test]
+    fn names_on_the_page_are_a_contract() {
+        let name = |line: &str| {
+            line.strip_prefix("# TYPE duet_")?.split(' ').next()?.split_once('_').map(|it| it.1.to_owned())
+        };
+        let names = |page: String| page.lines().filter_map(name).collect::<BTreeSet<_>>();
+        let wanted = |names: &str| names.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
+        assert_eq!(
+            names(Page::of(&SenderReport::default())),
+            wanted(
+                "bits_per_pixel black_holes_total bytes_sent_total connected frames_captured_total
+                 frames_damaged_total frames_dropped_total frames_predicted_total frames_replayed_total
+                 frames_sent_total frames_unusable_total info loss_ratio rate_target_bits_per_second reasons_total
+                 rtt_seconds stage_seconds stalled_seconds state state_mismatches_total",
+            )
+        );
+        assert_eq!(
+            names(Page::of(&ReceiverReport::default())),
+            wanted(
+                "bytes_received_total clock_error_seconds clock_offset_seconds connected datagrams_late_total
+                 datagrams_malformed_total fec_recovered_total frames_complete_total frames_lacking_reference_total
+                 frames_lost_total frames_partial_total frames_shown_total freeze_seconds_max gap_seconds_p99
+                 held_by_computer_seconds_max held_by_line_seconds_max info jitter_seconds latency_seconds
+                 lateness_seconds_p95 reasons_total stage_seconds state",
+            )
         );
     }
 

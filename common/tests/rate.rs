@@ -161,7 +161,7 @@ fn silence_halves_and_leaves_the_coarse_bands() {
     let before = call.sender.rate_target();
     assert_eq!(before, mbit(20));
     call.silent_until = call.now + ms(1_500);
-    let sent = |call: &Call| call.sender.stats().bytes_sent;
+    let sent = |call: &Call| call.sender.stats().counts.bytes_sent;
     call.run(ms(300));
     assert_eq!(call.sender.rate_target(), mbit(10));
     call.run(ms(800));

@@ -138,7 +138,7 @@ fn the_rate_is_kept() {
     let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
     world.run(60);
     let sender = world.sender.stats();
-    let wire_bits = 8 * (sender.bytes_sent + 60 * sender.datagrams_sent);
+    let wire_bits = 8 * (sender.counts.bytes_sent + 60 * sender.datagrams_sent);
     let allowed = RATE.as_bps() as f64 * INTERVAL.as_secs_f64() * 60.0;
     let used = wire_bits as f64 / allowed;
     assert!((0.9..1.01).contains(&used), "{used:.3} of the rate");

@@ -252,7 +252,7 @@ impl Presentation {
             frames_complete: link.counters.frames_complete,
             frames_partial: link.counters.frames_partial,
             frames_lost: self.lost,
-            frames_lacking_reference: link.counters.frames_lacking_reference,
+            counts: link.counters.counts,
             frames_shown: self.shown,
             bytes_received: link.counters.bytes_received,
             fec_recovered: link.counters.fec_recovered,

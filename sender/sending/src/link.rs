@@ -261,7 +261,7 @@ impl SenderLink {
             frames_dropped: dropped_early + counters.frames_cut + counters.frames_unwanted,
             frames_damaged: damaged,
             frames_unusable: unusable,
-            bytes_sent: counters.bytes_sent,
+            counts: counters.counts,
             bits_per_pixel: 8.0 * counters.coded_bytes as f64 / pixels,
             rate_target_bps: self.rate_target.as_bps(),
             rtt_us: self.counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),

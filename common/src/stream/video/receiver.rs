@@ -219,7 +219,7 @@ impl VideoReceiver {
 
     /// Takes the decoder's report of the last frames of this stream, for the sender. It replaces one that has not left.
     pub fn report_states(&mut self, report: &StatesReport) {
-        self.counters.frames_lacking_reference += u64::from(report.fates.first() == Some(&Fate::LacksReference));
+        self.counters.counts.frames_lacking_reference += u64::from(report.fates.first() == Some(&Fate::LacksReference));
         self.states = Some(report.to_bytes(VIDEO));
     }
 

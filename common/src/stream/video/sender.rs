@@ -362,7 +362,7 @@ impl VideoSender {
         let (datagram, is_parity) = (header.datagram(&packet.payload), packet.is_parity());
         current.sent_bytes += on_wire(datagram.len());
         self.counters.datagrams_sent += 1;
-        self.counters.bytes_sent += datagram.len() as u64;
+        self.counters.counts.bytes_sent += datagram.len() as u64;
         if !is_parity && self.pacer.unsent() == 0 && current.is_cut {
             self.counters.frames_cut += 1;
         } else if !is_parity && self.pacer.unsent() == 0 {

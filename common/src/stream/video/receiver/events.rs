@@ -6,6 +6,7 @@ use picture::frame::FrameSize;
 use picture::params::StreamParams;
 
 use crate::reason::ReasonCounts;
+use crate::stats::ReceiverCounts;
 use crate::stream::video::reassemble::AssembledFrame;
 use crate::units::Timestamp;
 
@@ -60,8 +61,8 @@ pub struct ReceiverCounters {
     pub frames_partial: u64,
     /// Frames sent (as far as their numbers tell) but never released.
     pub frames_lost: u64,
-    /// Frames not decoded because the state that they refer to was not there.
-    pub frames_lacking_reference: u64,
+    /// Those that reach the statistics as they are.
+    pub counts: ReceiverCounts,
     /// Bytes of all datagrams.
     pub bytes_received: u64,
     /// Datagrams that brought something new.

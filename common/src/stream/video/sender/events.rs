@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::reason::ReasonCounts;
+use crate::stats::SenderCounts;
 use crate::units::Timestamp;
 use crate::wire::states::StatesReport;
 
@@ -50,8 +51,8 @@ pub struct SenderCounters {
     pub datagrams_sent: u64,
     /// Datagrams dropped, parity included.
     pub datagrams_dropped: u64,
-    /// Bytes of the datagrams that left.
-    pub bytes_sent: u64,
+    /// Those that reach the statistics as they are.
+    pub counts: SenderCounts,
     /// Time from `coded` of the last frame sent whole to its last datagram.
     pub last_pace: Duration,
     /// Reports of states that were malformed.
