@@ -383,11 +383,7 @@ fn a_parent_may_show_its_children_but_not_use_what_leans_on_it() {
 }
 
 /// Circles that are not mended yet, by crate and level.
-const OPEN: [(&str, &str); 4] = [
-    ("common/laboratory/faults/src/lib.rs", "the root"),
-    ("common/net/src/lib.rs", "reach::introduce"),
-    ("common/net/src/lib.rs", "the root"),
-];
+const OPEN: &[(&str, &str)] = &[("common/net/src/lib.rs", "reach::introduce"), ("common/net/src/lib.rs", "the root")];
 
 #[test]
 fn no_files_and_no_folders_lean_on_each_other_in_a_circle() {
@@ -406,7 +402,7 @@ fn no_files_and_no_folders_lean_on_each_other_in_a_circle() {
     assert!(found > 300, "only {found} arrows are found");
     let is_of = |circle: &String, (krate, level): (&str, &str)| circle.starts_with(&format!("{krate}\n  {level}: "));
     for open in OPEN {
-        assert!(circles.iter().any(|circle| is_of(circle, open)), "{open:?} is mended: take it off the list");
+        assert!(circles.iter().any(|circle| is_of(circle, *open)), "{open:?} is mended: take it off the list");
     }
     circles.retain(|circle| !OPEN.iter().any(|open| is_of(circle, *open)));
     assert!(circles.is_empty(), "{} circles\n{}", circles.len(), circles.join("\n"));

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use common::netsim::{NetConditions, Scenario};
-use common::session::Cause;
+use common::reason::Cause;
 use faults::relay::{Passed, Relay};
 use serde_json::Value;
 
