@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use common::netsim::Random;
 use common::netsim::router::{Filtering, RouterKind, SimulatedFirewall, SimulatedRouter, Spoilt};
-use common::reach::{
-    ADDRESSES_MAX, Allowance, Candidate, KNOCK_BYTES, Kind, Knock, Meeting, News, Origin, Role, Rounds, Route, Step,
-    TIMES, Via, merge,
+use common::path::ways::{
+    ADDRESSES_MAX, Allowance, Base, Candidate, KNOCK_BYTES, Kind, Knock, Meeting, News, Origin, Pair, Role, Rounds,
+    Step, TIMES, merge,
 };
 use common::units::Timestamp;
 
@@ -75,8 +75,8 @@ struct Host {
     /// Those that a mailbox server has, and the time at which it passes them on.
     note: Vec<Candidate>,
     note_at: Option<Timestamp>,
-    dialling: Option<(u64, Route, Timestamp, Timestamp)>,
-    connection: Option<(u64, Route, Timestamp)>,
+    dialling: Option<(u64, Pair, Timestamp, Timestamp)>,
+    connection: Option<(u64, Pair, Timestamp)>,
     has_relay: bool,
     place: Option<Allocation>,
     /// True if its router opens a port for it.
@@ -99,15 +99,15 @@ struct Answers {
 }
 
 impl Host {
-    fn address(&self, via: Via, v6: bool) -> Option<SocketAddr> {
-        let port = if via == Via::OtherPort { self.other_port? } else { PORT };
+    fn address(&self, via: Base, v6: bool) -> Option<SocketAddr> {
+        let port = if via == Base::OtherPort { self.other_port? } else { PORT };
         let ip: IpAddr = if v6 { self.v6?.into() } else { self.v4?.into() };
         Some(SocketAddr::new(ip, port))
     }
 
     /// Returns the port of this host that has the address.
-    fn port_at(&self, to: SocketAddr) -> Option<Via> {
-        [Via::Port, Via::OtherPort].into_iter().find(|via| self.address(*via, to.is_ipv6()) == Some(to))
+    fn port_at(&self, to: SocketAddr) -> Option<Base> {
+        [Base::Port, Base::OtherPort].into_iter().find(|via| self.address(*via, to.is_ipv6()) == Some(to))
     }
 }
 
@@ -123,16 +123,16 @@ struct World {
     one_port: bool,
     delay: Duration,
     loss: f64,
-    under_way: Vec<(Timestamp, usize, Route, Packet)>,
+    under_way: Vec<(Timestamp, usize, Pair, Packet)>,
     connections: u64,
 }
 
 /// The end of a packet's way: a port of a host, or a server.
-type End = Option<(usize, Via)>;
+type End = Option<(usize, Base)>;
 
 impl World {
     /// Returns where a packet ends, and the address from which it seems to come.
-    fn route(&mut self, host: usize, via: Via, to: SocketAddr, now: Timestamp) -> Option<(End, SocketAddr)> {
+    fn route(&mut self, host: usize, via: Base, to: SocketAddr, now: Timestamp) -> Option<(End, SocketAddr)> {
         let mut from = self.hosts[host].address(via, to.is_ipv6())?;
         if to.is_ipv6() {
             return self.route_v6(host, from, to, now);
@@ -200,7 +200,7 @@ impl World {
     }
 
     /// The host that gets a packet which comes to an address of the relay's.
-    fn relay(&mut self, from: SocketAddr, to: SocketAddr, now: Timestamp) -> Option<(usize, Route)> {
+    fn relay(&mut self, from: SocketAddr, to: SocketAddr, now: Timestamp) -> Option<(usize, Pair)> {
         let of = |host: &Host| host.place.clone().filter(|place| place.port == to.port());
         let place = self.hosts.iter().find_map(of).filter(|place| place.allowed.contains(&from.ip()))?;
         let at = if place.seen.is_ipv6() {
@@ -210,13 +210,13 @@ impl World {
         } else {
             self.down(RELAY, place.seen, now)?.0
         };
-        Some((at, Route { to: from, via: Via::Relay }))
+        Some((at, Pair { to: from, base: Base::Relay }))
     }
 
     /// The host as the relay sees it.
     fn seen_by_relay(&mut self, host: usize, now: Timestamp) -> Option<SocketAddr> {
         let relay = if self.hosts[host].v4.is_some() { RELAY } else { RELAY_V6 };
-        self.route(host, Via::Port, relay, now).map(|(_, seen)| seen)
+        self.route(host, Base::Port, relay, now).map(|(_, seen)| seen)
     }
 
     /// Looks whether the relay still sees the host where its place is, and asks for a new place if not.
@@ -236,11 +236,11 @@ impl World {
         meeting.set_relay(RELAY.ip(), PORTS, now);
     }
 
-    fn arrival(&mut self, host: usize, route: Route, now: Timestamp) -> Option<(usize, Route)> {
+    fn arrival(&mut self, host: usize, route: Pair, now: Timestamp) -> Option<(usize, Pair)> {
         if !route.is_relayed() {
-            let (at, from) = self.route(host, route.via, route.to, now)?;
+            let (at, from) = self.route(host, route.base, route.to, now)?;
             return match at {
-                Some((at, via)) => Some((at, Route { to: from, via })),
+                Some((at, via)) => Some((at, Pair { to: from, base: via })),
                 None => self.relay(from, route.to, now),
             };
         }
@@ -252,10 +252,10 @@ impl World {
             return self.relay(from, route.to, now);
         }
         let (at, via) = self.down(from, route.to, now)?;
-        Some((at, Route { to: from, via }))
+        Some((at, Pair { to: from, base: via }))
     }
 
-    fn send(&mut self, host: usize, to: Route, what: What, now: Timestamp) {
+    fn send(&mut self, host: usize, to: Pair, what: What, now: Timestamp) {
         let packet = Packet { sender: host, what };
         let Some((at, from)) = self.arrival(host, to, now) else { return };
         if !self.random.chance(self.loss) {
@@ -267,14 +267,14 @@ impl World {
     /// Returns the candidates that a host finds of itself.
     fn candidates(&mut self, host: usize, now: Timestamp) -> Vec<Candidate> {
         let mut all = Vec::new();
-        for via in [Via::Port, Via::OtherPort] {
+        for via in [Base::Port, Base::OtherPort] {
             for server in [SERVER, SERVER_V6] {
                 let seen = self.route(host, via, server, now).map(|(_, seen)| seen);
-                all.extend(seen.and_then(|seen| Candidate::new(Kind::Seen, seen)));
+                all.extend(seen.and_then(|seen| Candidate::new(Kind::ServerReflexive, seen)));
             }
         }
-        for (v6, kind) in [(false, Kind::Local), (true, Kind::Ipv6)] {
-            let own = self.hosts[host].address(Via::Port, v6);
+        for (v6, kind) in [(false, Kind::Host), (true, Kind::HostIpv6)] {
+            let own = self.hosts[host].address(Base::Port, v6);
             all.extend(own.and_then(|own| Candidate::new(kind, own)));
         }
         let place = self.hosts[host].place.as_ref().map(|place| SocketAddr::new(RELAY.ip(), place.port));
@@ -286,12 +286,12 @@ impl World {
     /// The address that the host's router opens; one behind another router opens none.
     fn open_port(&mut self, host: usize) -> Option<SocketAddr> {
         let Host { network, opens, .. } = self.hosts[host];
-        let address = self.hosts[host].address(Via::Port, false)?;
+        let address = self.hosts[host].address(Base::Port, false)?;
         let (router, _) = network.filter(|_| opens).map(|at| &mut self.routers[at]).filter(|(_, up)| up.is_none())?;
         router.open(address)
     }
 
-    fn receive(&mut self, at: usize, from: Route, packet: Packet, now: Timestamp) {
+    fn receive(&mut self, at: usize, from: Pair, packet: Packet, now: Timestamp) {
         // A knock or a handshake of somebody else shows no valid key.
         let host = &mut self.hosts[at];
         if packet.sender == at || now < host.starts {
@@ -311,7 +311,7 @@ impl World {
             What::Initial(id) => self.send(at, from, What::Accept(id), now),
             What::Accept(id) => {
                 let is_answer =
-                    |(dialled, to, ..): &mut (u64, Route, Timestamp, Timestamp)| *dialled == id && to.to == from.to;
+                    |(dialled, to, ..): &mut (u64, Pair, Timestamp, Timestamp)| *dialled == id && to.to == from.to;
                 if let Some((_, address, ..)) = host.dialling.take_if(is_answer) {
                     assert!(host.connection.is_none(), "two connections");
                     host.connection = Some((id, address, now));
@@ -324,7 +324,7 @@ impl World {
             What::Alive(id) => {
                 // The server follows a client that comes from elsewhere; a client takes packets only from where it has dialled
                 // (RFC 9000, section 9.6).
-                let is_from_peer = |(known, address, _): &&mut (u64, Route, Timestamp)| {
+                let is_from_peer = |(known, address, _): &&mut (u64, Pair, Timestamp)| {
                     *known == id && (at == 1 || address.to == from.to)
                 };
                 if let Some((_, address, heard)) = host.connection.as_mut().filter(is_from_peer) {
@@ -375,14 +375,14 @@ impl World {
         if now >= self.hosts[at].refresh_at {
             // As the one that invites does: the router must not forget what the ticket says.
             for (via, server) in
-                [(Via::Port, SERVER), (Via::Port, SERVER_V6), (Via::OtherPort, SERVER), (Via::OtherPort, SERVER_V6)]
+                [(Base::Port, SERVER), (Base::Port, SERVER_V6), (Base::OtherPort, SERVER), (Base::OtherPort, SERVER_V6)]
             {
                 let _ = self.route(at, via, server, now);
             }
             self.keep_place(at, now);
             self.hosts[at].refresh_at = now + 10_000 * MS;
         }
-        let silent = |(_, _, heard): &mut (u64, Route, Timestamp)| now.since(*heard) > 5_000 * MS;
+        let silent = |(_, _, heard): &mut (u64, Pair, Timestamp)| now.since(*heard) > 5_000 * MS;
         if self.hosts[at].connection.take_if(silent).is_some() {
             self.hosts[at].meeting.as_mut().unwrap().restart(now);
             self.hosts[at].rounds.restart(now);
@@ -683,7 +683,7 @@ fn run(seed: u64, one_port: bool) -> Outcome {
             outcome.took = (now >= first_knows).then(|| now.since(first_knows));
             let routes = [0, 1].map(|at| world.hosts[at].connection.unwrap().1);
             outcome.over_six = routes[0].to.is_ipv6() && !routes[0].is_relayed();
-            outcome.from_another_port = routes.iter().any(|route| route.via == Via::OtherPort);
+            outcome.from_another_port = routes.iter().any(|route| route.base == Base::OtherPort);
         }
         if now == restart_at {
             if !lasting || one_port {

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use common::netsim::Random;
-use common::reach::{Act, Allowance, Candidate, Kind, Origin, Route, SEALED_BYTES, Steering};
+use common::path::ways::{Act, Allowance, Candidate, Kind, Origin, Pair, SEALED_BYTES, Steering};
 use common::units::Timestamp;
 
 /// Time between two looks at everything, milliseconds.
@@ -54,7 +54,7 @@ impl Line {
         self.works(from) == works && self.turns.iter().all(|turn| *turn <= from || *turn > to)
     }
 
-    fn route_of(&self, end: usize) -> Route {
+    fn route_of(&self, end: usize) -> Pair {
         self.ends[1 - end].into()
     }
 }
@@ -73,7 +73,7 @@ struct World {
     ends: [Steering; 2],
     allowances: [Allowance; 2],
     /// The ways on which an answer has come to each end, and that on which the call began.
-    proved: [Vec<Route>; 2],
+    proved: [Vec<Pair>; 2],
     /// Bytes to the address at which nobody answers.
     to_victim: [u64; 2],
     moves: [Vec<u64>; 2],
@@ -159,12 +159,12 @@ fn world(seed: u64, lines: impl FnOnce(&mut Random) -> Vec<Line>) -> World {
     let mut random = Random::new(seed);
     let lines = lines(&mut random);
     let told = |end: usize| -> Vec<Candidate> {
-        let kind = |line: &Line| if line.is_relay { Kind::Relayed } else { Kind::Seen };
+        let kind = |line: &Line| if line.is_relay { Kind::Relayed } else { Kind::ServerReflexive };
         let lines = lines.iter().map(|line| (kind(line), line.ends[1 - end]));
-        lines.chain([(Kind::Seen, VICTIM)]).filter_map(|(kind, to)| Candidate::new(kind, to)).collect()
+        lines.chain([(Kind::ServerReflexive, VICTIM)]).filter_map(|(kind, to)| Candidate::new(kind, to)).collect()
     };
     let begin = |end: usize| {
-        let kind = if lines[0].is_relay { Kind::Relayed } else { Kind::Seen };
+        let kind = if lines[0].is_relay { Kind::Relayed } else { Kind::ServerReflexive };
         let mut steering = Steering::new(lines[0].route_of(end), kind, at(0));
         steering.set_told(&told(end), at(0));
         steering

@@ -154,8 +154,8 @@ fn flag(rate: Bitrate) -> String {
 #[cfg(test)]
 mod tests {
     use common::config::PublicKey;
+    use common::path::ways::Kind;
     use common::percentiles::Percentiles;
-    use common::reach::Kind;
     use common::wire::probe::OtherWay;
 
     use super::*;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use common::config::{LinkMode, Meet, Peer, SharedConfig};
 use common::linktest::{Answerer, Measured, Tester, Turning, told};
-use common::reach::Kind;
+use common::path::ways::Kind;
 use common::units::{Bitrate, Timestamp};
 use common::wire::probe::{OtherWay, TestDatagram};
 

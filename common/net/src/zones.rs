@@ -3,7 +3,7 @@
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 
-use common::reach::is_of_one_cable;
+use common::path::ways::is_of_one_cable;
 use nix::net::if_::{if_indextoname, if_nametoindex};
 
 /// Returns the addresses of `HOST:PORT`. A network that this machine does not have now is an error like a name that is not known.

@@ -75,15 +75,16 @@ fn code_of(ticket: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use common::reach::{Candidate, Kind, Purpose, Ticket};
+    use common::path::ways::{Candidate, Kind};
+    use common::reach::{Purpose, Ticket};
     use net::identity::Identity;
 
     use super::*;
 
     #[test]
     fn the_code_of_the_longest_ticket_fits_a_terminal() {
-        let candidate = |n| Candidate::new(Kind::Ipv6, format!("[2001:db8::{n}]:20000").parse().unwrap()).unwrap();
-        let candidates = (1..=common::reach::ADDRESSES_MAX).map(candidate).collect();
+        let candidate = |n| Candidate::new(Kind::HostIpv6, format!("[2001:db8::{n}]:20000").parse().unwrap()).unwrap();
+        let candidates = (1..=common::path::ways::ADDRESSES_MAX).map(candidate).collect();
         let key = Identity::generate().unwrap().public_key();
         let ticket = Ticket { purpose: Purpose::Invitation, key, proof: [7; 16], expires: u64::MAX, candidates };
         let code = code_of(&ticket.to_string()).unwrap();
@@ -119,9 +120,10 @@ mod tests {
 
     #[test]
     fn another_program_reads_the_ticket_in_its_code() {
-        let candidate = |n| Candidate::new(Kind::Seen, format!("203.0.113.{n}:20000").parse().unwrap()).unwrap();
+        let candidate =
+            |n| Candidate::new(Kind::ServerReflexive, format!("203.0.113.{n}:20000").parse().unwrap()).unwrap();
         let key = Identity::generate().unwrap().public_key();
-        for count in [1, common::reach::ADDRESSES_MAX as u8] {
+        for count in [1, common::path::ways::ADDRESSES_MAX as u8] {
             let candidates = (1..=count).map(candidate).collect();
             let ticket =
                 Ticket { purpose: Purpose::Invitation, key, proof: [7; 16], expires: 1_800_000_000, candidates };

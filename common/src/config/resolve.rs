@@ -16,8 +16,9 @@ use super::resolved::{
     WindowBackend,
 };
 use super::table::{ConfigFile, Expert, LevelCount, PeerSection};
+use crate::path::ways::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX, is_of_one_cable, usable};
 use crate::public_key::PublicKey;
-use crate::reach::{ADDRESSES_MAX, Candidate, FOUND_MAX, Kind, PLACES_MAX, is_of_one_cable, usable};
+use crate::reach::FOUND_MAX;
 use crate::stream::video::protection::Protection;
 use crate::units::Bitrate;
 
@@ -242,9 +243,9 @@ enum Mode {
 /// Returns the address as one where a machine may be; none if it reaches no single machine. How it was found shows.
 pub fn candidate_of(address: SocketAddr) -> Option<Candidate> {
     let kind = match address.ip().to_canonical() {
-        IpAddr::V6(_) => Kind::Ipv6,
-        IpAddr::V4(ip) if ip.is_private() || ip.is_loopback() => Kind::Local,
-        IpAddr::V4(_) => Kind::Seen,
+        IpAddr::V6(_) => Kind::HostIpv6,
+        IpAddr::V4(ip) if ip.is_private() || ip.is_loopback() => Kind::Host,
+        IpAddr::V4(_) => Kind::ServerReflexive,
     };
     Candidate::new(kind, address)
 }

@@ -138,7 +138,7 @@ fn a_peer_that_was_introduced_is_met() {
         panic!("another mode")
     };
     assert_eq!((meet.peer.name.as_str(), meet.port, meet.candidates.len()), ("ana", 20_000, 2));
-    assert_eq!(meet.candidates.iter().map(|one| one.kind).collect::<Vec<_>>(), [Kind::Seen, Kind::Ipv6]);
+    assert_eq!(meet.candidates.iter().map(|one| one.kind).collect::<Vec<_>>(), [Kind::ServerReflexive, Kind::HostIpv6]);
     for (wrong, words) in [
         ("addresses = []\nport = 1", "takes 1 to 8"),
         ("addresses = [\"home.example:1\"]\nport = 1", "write IP:PORT"),

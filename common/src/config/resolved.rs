@@ -11,8 +11,8 @@ use picture::effects::Effects;
 use picture::frame::{Chroma, FrameRate, FrameSize};
 use picture::params::CodecParams;
 
+use crate::path::ways::{Candidate, PLACES_MAX};
 use crate::public_key::PublicKey;
-use crate::reach::{Candidate, PLACES_MAX};
 use crate::stream::video::protection::Protection;
 use crate::units::Bitrate;
 

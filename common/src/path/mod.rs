@@ -20,6 +20,7 @@ mod sent;
 mod sequence;
 mod shares;
 mod watch;
+pub mod ways;
 
 use std::time::Duration;
 

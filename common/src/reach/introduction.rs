@@ -4,7 +4,7 @@
 //! then the one that joins says that it has remembered the other. Each message is two bytes of length and so many of
 //! body.
 
-use super::candidate::{Candidate, take};
+use crate::path::ways::{Candidate, take};
 
 /// Bytes of a proof.
 pub const MAC_BYTES: usize = 32;
@@ -80,11 +80,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::reach::{ADDRESSES_MAX, Kind};
+    use crate::path::ways::{ADDRESSES_MAX, Kind};
 
     #[test]
     fn messages_survive_their_bytes() {
-        let address = |n| Candidate::new(Kind::Ipv6, format!("[2001:db8::{n}]:20000").parse().unwrap()).unwrap();
+        let address = |n| Candidate::new(Kind::HostIpv6, format!("[2001:db8::{n}]:20000").parse().unwrap()).unwrap();
         let introduced = Introduced { mac: [7; MAC_BYTES], candidates: (1..=ADDRESSES_MAX).map(address).collect() };
         for message in [Message::Introduced(introduced), Message::Remembered] {
             let bytes = message.encode();

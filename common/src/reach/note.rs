@@ -1,6 +1,6 @@
 //! Note that a machine leaves for another at a mailbox server: its addresses of now.
 
-use super::candidate::{ADDRESSES_MAX, Candidate, take};
+use crate::path::ways::{ADDRESSES_MAX, Candidate, take};
 
 /// Bytes of a note, whatever it says: its length tells nothing.
 pub const NOTE_BYTES: usize = 2 + ADDRESSES_MAX * 19;
@@ -37,12 +37,12 @@ impl Note {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
     use super::*;
+    use crate::path::ways::Kind;
 
     #[test]
     fn notes_survive_their_bytes_and_are_all_of_one_length() {
-        let v6 = |n: usize| Candidate::new(Kind::Ipv6, format!("[2001:db8::{n}]:4820").parse().unwrap()).unwrap();
+        let v6 = |n: usize| Candidate::new(Kind::HostIpv6, format!("[2001:db8::{n}]:4820").parse().unwrap()).unwrap();
         for count in 0..=ADDRESSES_MAX {
             let note = Note { candidates: (1..=count).map(v6).collect() };
             let bytes = note.encode();

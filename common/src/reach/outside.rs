@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::candidate::Candidate;
+use crate::path::ways::Candidate;
 
 /// The way outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -278,14 +278,14 @@ fn is_global(ip: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reach::Kind;
+    use crate::path::ways::Kind;
 
     #[test]
     fn the_kind_of_router_follows_from_what_two_servers_see() {
         let address = |text: &str| text.parse::<SocketAddr>().unwrap();
         let candidate = |kind, text: &str| Candidate::new(kind, address(text)).unwrap();
-        let home = [candidate(Kind::Local, "192.168.1.2:7"), candidate(Kind::Ipv6, "[fd00::2]:7")];
-        let with_ipv6 = [home[0], candidate(Kind::Ipv6, "[2001:db8::1]:7")];
+        let home = [candidate(Kind::Host, "192.168.1.2:7"), candidate(Kind::HostIpv6, "[fd00::2]:7")];
+        let with_ipv6 = [home[0], candidate(Kind::HostIpv6, "[2001:db8::1]:7")];
         let (one, other, six) = (address("203.0.113.5:7"), address("203.0.113.5:8"), address("[2001:db8::1]:7"));
         let ip = one.ip();
         for (own, seen, router, ipv6, bad, says) in [

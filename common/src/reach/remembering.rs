@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::candidate::ADDRESSES_MAX;
+use crate::path::ways::ADDRESSES_MAX;
 use crate::units::Timestamp;
 
 /// Addresses that are remembered of one peer, besides those of its introduction.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::candidate::{Candidate, take};
+use crate::path::ways::{Candidate, take};
 use crate::public_key::PublicKey;
 
 /// Lifetime of a ticket, seconds.
@@ -166,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::reach::Kind;
+    use crate::path::ways::Kind;
 
     fn ticket(purpose: Purpose) -> Ticket {
         let address = |kind, text: &str| Candidate::new(kind, text.parse().unwrap()).unwrap();
@@ -176,9 +176,9 @@ mod tests {
             proof: *b"sixteen secrets.",
             expires: 2_000_000_000,
             candidates: vec![
-                address(Kind::Ipv6, "[2001:db8::1]:20000"),
-                address(Kind::Local, "192.168.1.7:20000"),
-                address(Kind::Seen, "203.0.113.5:20000"),
+                address(Kind::HostIpv6, "[2001:db8::1]:20000"),
+                address(Kind::Host, "192.168.1.7:20000"),
+                address(Kind::ServerReflexive, "203.0.113.5:20000"),
             ],
         }
     }
@@ -243,8 +243,8 @@ mod tests {
             bytes.extend(Ticket::checksum(Purpose::Answer, &bytes));
             let text = format!("duet-answer-{}", URL_SAFE_NO_PAD.encode(bytes));
             if let Ok(ticket) = text.parse::<Ticket>() {
-                prop_assert!(ticket.candidates.len() <= crate::reach::ADDRESSES_MAX);
-                prop_assert!(ticket.candidates.iter().all(|candidate| crate::reach::usable(candidate.address)));
+                prop_assert!(ticket.candidates.len() <= crate::path::ways::ADDRESSES_MAX);
+                prop_assert!(ticket.candidates.iter().all(|candidate| crate::path::ways::usable(candidate.address)));
                 prop_assert_eq!(ticket.to_string(), text);
             }
         }

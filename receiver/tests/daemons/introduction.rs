@@ -156,7 +156,10 @@ fn with_checksum(bytes: &[u8]) -> String {
 #[test]
 fn hostile_bytes_behind_a_right_checksum_are_refused_and_strange_addresses_only_knocked_at() {
     let homes = Homes::new();
-    let nobody = |n| common::reach::Candidate::new(common::reach::Kind::Seen, ([203, 0, 113, n], 7).into()).unwrap();
+    let nobody = |n| {
+        common::path::ways::Candidate::new(common::path::ways::Kind::ServerReflexive, ([203, 0, 113, n], 7).into())
+            .unwrap()
+    };
     let ticket = Ticket {
         purpose: common::reach::Purpose::Invitation,
         key: "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".parse().unwrap(),

@@ -6,13 +6,14 @@ use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
 
-use common::reach::{Candidate, Kind, Purpose, Ticket};
+use common::path::ways::{Candidate, Kind};
+use common::reach::{Purpose, Ticket};
 
 use crate::support::{Folder, receiver, sender};
 
 /// A ticket of a machine that answers nowhere.
 fn ticket() -> String {
-    let nobody = Candidate::new(Kind::Seen, ([203, 0, 113, 1], 7).into()).unwrap();
+    let nobody = Candidate::new(Kind::ServerReflexive, ([203, 0, 113, 1], 7).into()).unwrap();
     let ticket = Ticket {
         purpose: Purpose::Invitation,
         key: "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".parse().unwrap(),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::reach::Candidate;
+use common::path::ways::Candidate;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::config::{LinkMode, Peer, PublicKey};
-use common::reach::{Kind, Role as Meets};
+use common::path::ways::{Kind, Role as Meets};
 use common::units::Timestamp;
 use common::wire::control::{self, ByeReason, ControlMessage, ControlReader};
 use tokio::sync::{mpsc, watch};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::config::{Meet, PublicKey, candidate_of};
-use common::reach::{ADDRESSES_MAX, Candidate, Role};
+use common::path::ways::{ADDRESSES_MAX, Candidate, Role};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::config::{Controller, LinkMode, SharedConfig};
-use common::reach::Kind;
+use common::path::ways::Kind;
 use tokio::sync::Notify;
 
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use common::config::{Meet, Peer, Turn};
-use common::reach::{Candidate, Role};
+use common::path::ways::{Candidate, Role};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 

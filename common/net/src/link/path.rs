@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use common::config::{LinkMode, candidate_of};
-use common::reach::{Kind, Route};
+use common::path::ways::{Kind, Pair};
 
 use super::LinkState;
 
@@ -26,14 +26,14 @@ impl Ways {
 
     /// Returns how packets get to the end of `route`. Where both sides have looked for each other, an address outside
     /// is a router's; one that somebody has typed or that has called is as direct as anybody knows.
-    pub(crate) fn kind_of(&self, route: Route) -> Kind {
+    pub(crate) fn kind_of(&self, route: Pair) -> Kind {
         let is_place = |ports: &RangeInclusive<u16>| ports.contains(&route.to.port());
         match candidate_of(route.to).map(|candidate| candidate.kind) {
             _ if route.is_relayed() => Kind::Relayed,
-            Some(Kind::Seen) if self.relay_ports.as_ref().is_some_and(is_place) => Kind::Relayed,
-            Some(Kind::Seen) if !self.found => Kind::Local,
+            Some(Kind::ServerReflexive) if self.relay_ports.as_ref().is_some_and(is_place) => Kind::Relayed,
+            Some(Kind::ServerReflexive) if !self.found => Kind::Host,
             Some(kind) => kind,
-            None => Kind::Learned,
+            None => Kind::PeerReflexive,
         }
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     use std::net::SocketAddr;
     use std::time::Duration;
 
-    use common::reach::Via;
+    use common::path::ways::Base;
 
     use super::*;
 
@@ -89,8 +89,8 @@ mod tests {
             ("203.0.113.5:49160", &relayed, "through a relay"),
         ] {
             let to: SocketAddr = address.parse().unwrap();
-            assert_eq!(ways.kind_of(Route { to, via: Via::Port }).name(), called, "{address}");
-            assert_eq!(ways.kind_of(Route { to, via: Via::Relay }), Kind::Relayed);
+            assert_eq!(ways.kind_of(Pair { to, base: Base::Port }).name(), called, "{address}");
+            assert_eq!(ways.kind_of(Pair { to, base: Base::Relay }), Kind::Relayed);
         }
     }
 
@@ -98,7 +98,15 @@ mod tests {
     fn changes_are_counted_over_outages() {
         let on = |path| Some(LinkState { rtt: Duration::ZERO, black_holes: 0, path });
         let mut path = PathInUse::default();
-        let seen = [on(Kind::Local), on(Kind::Local), None, on(Kind::Seen), on(Kind::Learned), None, on(Kind::Local)];
+        let seen = [
+            on(Kind::Host),
+            on(Kind::Host),
+            None,
+            on(Kind::ServerReflexive),
+            on(Kind::PeerReflexive),
+            None,
+            on(Kind::Host),
+        ];
         let counts = seen.map(|state| {
             path.look(state);
             (path.name().is_some(), path.changes())

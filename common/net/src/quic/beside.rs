@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
 
-use common::reach::{KNOCK_BYTES, Route, Via, canonical};
+use common::path::ways::{Base, KNOCK_BYTES, Pair, canonical};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, UdpPoller};
 use tokio::sync::mpsc;
@@ -57,7 +57,7 @@ const STUN_BYTES_MAX: usize = 548;
 /// A datagram that is not QUIC's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Aside {
-    pub(crate) from: Route,
+    pub(crate) from: Pair,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -111,14 +111,14 @@ impl Sending {
     }
 
     /// Sends a datagram, or drops it if the socket takes none now.
-    pub(crate) fn send(&self, route: impl Into<Route>, bytes: &[u8]) {
-        let Route { to, via } = route.into();
+    pub(crate) fn send(&self, route: impl Into<Pair>, bytes: &[u8]) {
+        let Pair { to, base: via } = route.into();
         let contents = bytes;
         let transmit = Transmit { destination: to, ecn: None, contents, segment_size: None, src_ip: None };
         let sent = match via {
-            Via::Port => self.0.send(to, &transmit),
-            Via::OtherPort => self.0.send_from_other_port(to, &transmit),
-            Via::Relay => self.0.send_through(to, &transmit, false),
+            Base::Port => self.0.send(to, &transmit),
+            Base::OtherPort => self.0.send_from_other_port(to, &transmit),
+            Base::Relay => self.0.send_through(to, &transmit, false),
         };
         if let Err(error) = sent {
             tracing::trace!(%to, %error, "a datagram beside QUIC was not sent");
@@ -137,7 +137,7 @@ impl Sending {
 
     /// Returns the address that QUIC dials for `route`. Where that does not begin at the first port, QUIC hears from there from
     /// now on.
-    pub(crate) fn let_in(&self, route: Route) -> SocketAddr {
+    pub(crate) fn let_in(&self, route: Pair) -> SocketAddr {
         lock(&self.0.aliases).let_in(route)
     }
 
@@ -166,7 +166,7 @@ impl Sending {
     }
 
     /// Sends the call's packets on another way from now on; none: as QUIC says.
-    pub(crate) fn take(&self, way: Option<Route>) {
+    pub(crate) fn take(&self, way: Option<Pair>) {
         if let Some(steered) = &mut *lock(&self.0.steered) {
             steered.take(way);
             self.0.moves.fetch_add(1, Ordering::Relaxed);
@@ -174,21 +174,21 @@ impl Sending {
     }
 
     /// Takes the call's packets from there, too.
-    pub(crate) fn prove(&self, way: Route) {
+    pub(crate) fn prove(&self, way: Pair) {
         if let Some(steered) = &mut *lock(&self.0.steered) {
             steered.prove(way);
         }
     }
 
     /// The peer has answered a question that went that way: it receives there, whoever can forge a source.
-    pub(crate) fn answered(&self, way: Route) {
+    pub(crate) fn answered(&self, way: Pair) {
         if let Some(steered) = &mut *lock(&self.0.steered) {
             steered.answered(way);
         }
     }
 
     /// Returns true if the peer of the call of now has answered on that way.
-    pub(crate) fn has_answered(&self, way: Route) -> bool {
+    pub(crate) fn has_answered(&self, way: Pair) -> bool {
         lock(&self.0.steered).as_ref().is_some_and(|steered| steered.has_answered(way))
     }
 
@@ -198,13 +198,13 @@ impl Sending {
     }
 
     /// Returns the way that packets to QUIC's `address` take.
-    pub(crate) fn in_use(&self, address: SocketAddr) -> Route {
+    pub(crate) fn in_use(&self, address: SocketAddr) -> Pair {
         let way = lock(&self.0.steered).as_ref().and_then(|steered| steered.way_to(canonical(address)));
         way.unwrap_or_else(|| self.route_of(address))
     }
 
     /// Returns the way on which QUIC's `address` is.
-    pub(crate) fn route_of(&self, address: SocketAddr) -> Route {
+    pub(crate) fn route_of(&self, address: SocketAddr) -> Pair {
         let address = canonical(address);
         lock(&self.0.aliases).of(address).unwrap_or(address.into())
     }
@@ -342,9 +342,9 @@ fn sort(datagram: &[u8], expected: impl FnOnce() -> bool) -> Sort {
 impl Sorting {
     /// Takes out of a buffer what is not QUIC's. A buffer holds datagrams of one length, but for a shorter last one. `via`: the
     /// port at which it came.
-    fn take(&self, via: Via, buffer: &mut [u8], meta: &mut RecvMeta) {
-        let from = Route { to: canonical(meta.addr), via };
-        if via == Via::OtherPort {
+    fn take(&self, via: Base, buffer: &mut [u8], meta: &mut RecvMeta) {
+        let from = Pair { to: canonical(meta.addr), base: via };
+        if via == Base::OtherPort {
             return match buffer.first() {
                 Some(&MARK) => self.take_marked(buffer, meta, from),
                 _ => self.take_at_other_port(buffer, meta, from),
@@ -360,7 +360,7 @@ impl Sorting {
     }
 
     /// Tells what comes at the other port: it is QUIC's if it comes from who was let in.
-    fn take_at_other_port(&self, buffer: &[u8], meta: &mut RecvMeta, from: Route) {
+    fn take_at_other_port(&self, buffer: &[u8], meta: &mut RecvMeta, from: Pair) {
         self.take_direct(buffer, meta, from);
         let known = lock(&self.shared.aliases).address_of(from);
         match known {
@@ -369,7 +369,7 @@ impl Sorting {
         }
     }
 
-    fn take_direct(&self, buffer: &[u8], meta: &mut RecvMeta, from: Route) {
+    fn take_direct(&self, buffer: &[u8], meta: &mut RecvMeta, from: Pair) {
         let bytes = &buffer[..meta.len.min(buffer.len())];
         let mut has_quic = false;
         for datagram in bytes.chunks(meta.stride.max(1)) {
@@ -386,7 +386,7 @@ impl Sorting {
     }
 
     /// Does the same where marked packets came directly: without their marks they stay, if they are of the call.
-    fn take_marked(&self, buffer: &mut [u8], meta: &mut RecvMeta, from: Route) {
+    fn take_marked(&self, buffer: &mut [u8], meta: &mut RecvMeta, from: Pair) {
         let base = lock(&self.shared.steered).as_mut().and_then(|steered| steered.base_of(from));
         let (len, stride) = (meta.len.min(buffer.len()), meta.stride.max(1));
         let mut kept = 0;
@@ -422,7 +422,7 @@ impl Sorting {
                 }
                 Unwrapped::Handled | Unwrapped::Other => continue,
             };
-            let route = Route { to: peer, via: Via::Relay };
+            let route = Pair { to: peer, base: Base::Relay };
             match sort(&datagram, || false) {
                 kind @ (Sort::Quic | Sort::Marked) => {
                     let known = if kind == Sort::Quic {
@@ -454,7 +454,7 @@ impl Sorting {
     }
 
     /// Keeps a datagram for its reader; where there is none or too many wait, it is lost.
-    fn lay_aside(&self, from: Route, datagram: &[u8]) {
+    fn lay_aside(&self, from: Pair, datagram: &[u8]) {
         let _ = self.aside.try_send(Aside { from, bytes: datagram.to_vec() });
     }
 
@@ -466,23 +466,23 @@ impl Sorting {
         }
         let way = lock(&self.shared.aliases).of(destination);
         match way {
-            Some(Route { to, via: Via::Relay }) => self.shared.send_through(to, transmit, true),
-            Some(Route { to, .. }) => self.shared.send_from_other_port(to, transmit),
+            Some(Pair { to, base: Base::Relay }) => self.shared.send_through(to, transmit, true),
+            Some(Pair { to, .. }) => self.shared.send_from_other_port(to, transmit),
             None => self.shared.inner.try_send(transmit),
         }
     }
 
     /// Sends on another way than QUIC knows.
-    fn send_marked(&self, way: Route, transmit: &Transmit<'_>) -> io::Result<()> {
+    fn send_marked(&self, way: Pair, transmit: &Transmit<'_>) -> io::Result<()> {
         let contents = mark(transmit.contents, transmit.segment_size.unwrap_or(transmit.contents.len()));
         let segment_size = transmit.segment_size.map(|segment| segment + 1);
         // The interface of the way that QUIC knows may be another one.
         let marked =
             Transmit { destination: way.to, ecn: transmit.ecn, contents: &contents, segment_size, src_ip: None };
-        let sent = match way.via {
-            Via::Port => self.shared.send(way.to, &marked),
-            Via::OtherPort => self.shared.send_from_other_port(way.to, &marked),
-            Via::Relay => self.shared.send_through(way.to, &marked, true),
+        let sent = match way.base {
+            Base::Port => self.shared.send(way.to, &marked),
+            Base::OtherPort => self.shared.send_from_other_port(way.to, &marked),
+            Base::Relay => self.shared.send_through(way.to, &marked, true),
         };
         match sent {
             // A way that is gone loses packets; it does not end the connection.
@@ -551,11 +551,11 @@ impl AsyncUdpSocket for Sorting {
         }
         let other = lock(&self.shared.other).clone();
         let other_first = other.is_some() && self.shared.other_first.fetch_xor(true, Ordering::Relaxed);
-        let ports = if other_first { [Via::OtherPort, Via::Port] } else { [Via::Port, Via::OtherPort] };
+        let ports = if other_first { [Base::OtherPort, Base::Port] } else { [Base::Port, Base::OtherPort] };
         for via in ports {
             let polled = match (via, &other) {
-                (Via::OtherPort, None) => continue,
-                (Via::OtherPort, Some(other)) => match other.poll_recv(cx, bufs, meta) {
+                (Base::OtherPort, None) => continue,
+                (Base::OtherPort, Some(other)) => match other.poll_recv(cx, bufs, meta) {
                     // One that fails is none; the first one goes on.
                     Poll::Ready(Err(error)) => {
                         tracing::debug!(%error, "the other port is closed");
@@ -696,7 +696,7 @@ mod tests {
         let sent = Arc::new(Sent::default());
         let (socket, mut beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, false, None);
         beside.sending().set_relay(Some(Arc::new(Marks)));
-        let base = beside.sending().let_in(Route { to: peer(7), via: Via::Relay });
+        let base = beside.sending().let_in(Pair { to: peer(7), base: Base::Relay });
         let send = |destination| {
             let contents = [64, 1, 64, 2];
             let transmit =
@@ -710,14 +710,14 @@ mod tests {
         assert_eq!((beside.sending().in_use(base), beside.sending().moves()), (peer(7).into(), 1));
         assert_eq!(send(base), [vec![MARK, 64, 1, MARK, 64, 2]]);
         assert_eq!(send(peer(7)), [vec![64, 1, 64, 2]], "a new connection over the same way");
-        beside.sending().take(Some(Route { to: peer(9), via: Via::Relay }));
+        beside.sending().take(Some(Pair { to: peer(9), base: Base::Relay }));
         assert_eq!(send(base), [vec![64, 9, MARK, 64, 1, 64, 9, MARK, 64, 2]]);
 
         let take = |packets: &[&[u8]], from: SocketAddr| {
             let mut buffer = packets.concat();
             let mut meta =
                 RecvMeta { addr: from, len: buffer.len(), stride: packets[0].len(), ecn: None, dst_ip: None };
-            socket.take(Via::Port, &mut buffer, &mut meta);
+            socket.take(Base::Port, &mut buffer, &mut meta);
             (buffer[..meta.len].to_vec(), meta.stride, meta.addr)
         };
         let (first, last): (&[u8], &[u8]) = (&[MARK, 64, 1, 2], &[MARK, 65]);
@@ -732,7 +732,7 @@ mod tests {
         assert_eq!(beside.incoming.try_recv().unwrap().bytes, probe);
         let through = [&[64, 9], first].concat();
         assert!(take(&[&through], Marks.server()).0.is_empty());
-        beside.sending().prove(Route { to: peer(9), via: Via::Relay });
+        beside.sending().prove(Pair { to: peer(9), base: Base::Relay });
         assert_eq!(take(&[&through], Marks.server()), (vec![64, 1, 2], 3, base));
         beside.sending().end_call();
         assert!(take(&[first], peer(7)).0.is_empty());
@@ -750,14 +750,14 @@ mod tests {
             socket.take(via, &mut buffer, &mut meta);
             (meta.len, meta.addr)
         };
-        let way = Route { to: peer(7), via: Via::OtherPort };
-        assert_eq!(take(Via::Port, &[64, 1]), (2, peer(7)));
-        assert_eq!(take(Via::OtherPort, &[64, 1]).0, 0, "a stranger");
-        assert_eq!(take(Via::OtherPort, &[KNOCK; KNOCK_BYTES]).0, 0);
+        let way = Pair { to: peer(7), base: Base::OtherPort };
+        assert_eq!(take(Base::Port, &[64, 1]), (2, peer(7)));
+        assert_eq!(take(Base::OtherPort, &[64, 1]).0, 0, "a stranger");
+        assert_eq!(take(Base::OtherPort, &[KNOCK; KNOCK_BYTES]).0, 0);
         assert_eq!(beside.incoming.try_recv(), Ok(Aside { from: way, bytes: vec![KNOCK; KNOCK_BYTES] }));
         let address = beside.sending().let_in(way);
-        assert_eq!((take(Via::OtherPort, &[64, 1]), take(Via::Port, &[64, 1])), ((2, address), (2, peer(7))));
-        assert_eq!(take(Via::OtherPort, &[20, 1]).0, 0, "junk");
+        assert_eq!((take(Base::OtherPort, &[64, 1]), take(Base::Port, &[64, 1])), ((2, address), (2, peer(7))));
+        assert_eq!(take(Base::OtherPort, &[20, 1]).0, 0, "junk");
 
         let transmit =
             Transmit { destination: address, ecn: None, contents: &[64, 1], segment_size: None, src_ip: None };
@@ -773,8 +773,8 @@ mod tests {
         beside.sending().take(Some(way));
         socket.try_send(&Transmit { destination: peer(9), ..transmit }).unwrap();
         assert_eq!(sent.0.lock().unwrap()[2], [MARK, 64, 1]);
-        assert_eq!(take(Via::OtherPort, &[MARK, 64, 1]), (2, peer(9)));
-        assert_eq!(take(Via::Port, &[MARK, 64, 1]).0, 0, "not proved there");
+        assert_eq!(take(Base::OtherPort, &[MARK, 64, 1]), (2, peer(9)));
+        assert_eq!(take(Base::Port, &[MARK, 64, 1]).0, 0, "not proved there");
     }
 
     /// Gives what it holds, and then nothing.
@@ -830,7 +830,7 @@ mod tests {
         let another = Arc::clone(&other);
         let open = Box::new(move || Ok(Arc::clone(&another) as Arc<dyn AsyncUdpSocket>));
         let (socket, beside) = split(Arc::clone(&first) as Arc<dyn AsyncUdpSocket>, false, Some(open));
-        let at_other = beside.sending().let_in(Route { to: peer(7), via: Via::OtherPort });
+        let at_other = beside.sending().let_in(Pair { to: peer(7), base: Base::OtherPort });
         let wakes = Arc::new(Wakes::default());
         let waker = Waker::from(Arc::clone(&wakes));
         // Where QUIC sees the next packet come from; none: it waits.
@@ -863,7 +863,7 @@ mod tests {
     fn what_goes_to_a_peer_behind_the_relay_is_wrapped_each_for_itself() {
         let sent = Arc::new(Sent::default());
         let (socket, beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, false, None);
-        let route = Route { to: peer(7), via: Via::Relay };
+        let route = Pair { to: peer(7), base: Base::Relay };
         let destination = beside.sending().let_in(route);
         assert_eq!(destination, beside.sending().let_in(route), "one address for each");
         assert_eq!(beside.sending().route_of(destination), route);
@@ -885,22 +885,22 @@ mod tests {
             let mut buffer = packets.concat();
             let stride = packets[0].len();
             let mut meta = RecvMeta { addr: from, len: buffer.len(), stride, ecn: None, dst_ip: None };
-            socket.take(Via::Port, &mut buffer, &mut meta);
+            socket.take(Base::Port, &mut buffer, &mut meta);
             (buffer[..meta.len].to_vec(), meta.stride, meta.addr)
         };
         let server = Marks.server();
         let (one, other): (&[u8], &[u8]) = (&[64, 7, 64, 1], &[64, 8, 64, 9]);
         assert!(take(&[one], server).0.is_empty(), "a stranger");
-        let seven = beside.sending().let_in(Route { to: peer(7), via: Via::Relay });
+        let seven = beside.sending().let_in(Pair { to: peer(7), base: Base::Relay });
         let last: &[u8] = &[64, 7, 65];
         assert_eq!(take(&[one, other, one, &[0, 1, 2, 3], last], server), (vec![64, 1, 64, 1, 65], 2, seven));
         // Nobody else speaks for the relay, and nobody can bear such an address.
         assert_eq!(take(&[one], peer(7)).2, peer(7));
-        let eight = beside.sending().let_in(Route { to: peer(8), via: Via::Relay });
+        let eight = beside.sending().let_in(Pair { to: peer(8), base: Base::Relay });
         assert_eq!(take(&[other], server), (vec![64, 9], 2, eight));
         let knock = [vec![64, 8], vec![KNOCK; KNOCK_BYTES]].concat();
         assert!(take(&[&knock], server).0.is_empty());
-        let aside = Aside { from: Route { to: peer(8), via: Via::Relay }, bytes: vec![KNOCK; KNOCK_BYTES] };
+        let aside = Aside { from: Pair { to: peer(8), base: Base::Relay }, bytes: vec![KNOCK; KNOCK_BYTES] };
         assert_eq!(beside.incoming.try_recv(), Ok(aside));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::config::Peer;
-use common::reach::Route;
+use common::path::ways::Pair;
 use quinn::{ConnectionError, VarInt};
 
 use super::endpoint::{CloseCode, Endpoint};
@@ -63,13 +63,13 @@ impl Connection {
     }
 
     /// Returns the way that packets to the peer take now.
-    pub(crate) fn route(&self) -> Route {
+    pub(crate) fn route(&self) -> Pair {
         self.explain.in_use(self.inner.remote_address())
     }
 
     /// Returns that way if the peer has answered a question there, so that it has proved to receive there: QUIC follows a
     /// packet's source before anything is proved.
-    pub(crate) fn proved_route(&self) -> Option<Route> {
+    pub(crate) fn proved_route(&self) -> Option<Pair> {
         let route = self.route();
         self.explain.has_answered(route).then_some(route)
     }

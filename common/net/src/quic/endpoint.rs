@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::config::{Controller, Meet, Peer, PublicKey, SharedConfig};
-use common::reach::Route;
+use common::path::ways::Pair;
 use common::stream::video::reassemble::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
@@ -259,17 +259,17 @@ impl Endpoint {
         self.inner.open_connections()
     }
 
-    pub(super) fn route_of(&self, address: SocketAddr) -> Route {
+    pub(super) fn route_of(&self, address: SocketAddr) -> Pair {
         self.socket.route_of(address)
     }
 
     /// Returns the way that packets to `address` take.
-    pub(super) fn in_use(&self, address: SocketAddr) -> Route {
+    pub(super) fn in_use(&self, address: SocketAddr) -> Pair {
         self.socket.in_use(address)
     }
 
     /// Returns true if the peer of the call has answered a question on that way.
-    pub(super) fn has_answered(&self, way: Route) -> bool {
+    pub(super) fn has_answered(&self, way: Pair) -> bool {
         self.socket.has_answered(way)
     }
 

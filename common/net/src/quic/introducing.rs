@@ -4,7 +4,8 @@
 use std::net::SocketAddr;
 
 use common::config::PublicKey;
-use common::reach::{LENGTH_BYTES, MESSAGE_BYTES_MAX, Message, Route};
+use common::path::ways::Pair;
+use common::reach::{LENGTH_BYTES, MESSAGE_BYTES_MAX, Message};
 use quinn::VarInt;
 
 use super::connection::LEAVING;
@@ -60,7 +61,7 @@ impl Introducing {
     }
 
     /// Returns the way on which the other machine is.
-    pub(crate) fn route(&self) -> Route {
+    pub(crate) fn route(&self) -> Pair {
         self.explain.route_of(self.inner.remote_address())
     }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use common::config::Peer;
-use common::reach::Route;
+use common::path::ways::Pair;
 use common::units::Bitrate;
 use quinn::VarInt;
 
@@ -57,7 +57,7 @@ impl Probing {
     }
 
     /// Returns the way that packets to the peer take.
-    pub(crate) fn route(&self) -> Route {
+    pub(crate) fn route(&self) -> Pair {
         self.explain.route_of(self.inner.remote_address())
     }
 

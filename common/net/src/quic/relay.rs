@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 
-use common::reach::{Route, Via};
+use common::path::ways::{Base, Pair};
 
 /// This machine's relay: what is sent through it goes to its server, and what it passes on comes from there.
 pub(crate) trait Carrier: fmt::Debug + Send + Sync {
@@ -32,7 +32,7 @@ pub(crate) enum Unwrapped {
 /// `240.0.0.N`, which nobody has (RFC 1112). The oldest makes room.
 #[derive(Debug, Default)]
 pub(super) struct Aliases {
-    ways: Vec<Route>,
+    ways: Vec<Pair>,
     next: usize,
 }
 
@@ -43,8 +43,8 @@ const ALIAS_PORT: u16 = 1;
 
 impl Aliases {
     /// Returns the address of the peer at the end of `way`.
-    pub(super) fn let_in(&mut self, way: Route) -> SocketAddr {
-        if way.via == Via::Port {
+    pub(super) fn let_in(&mut self, way: Pair) -> SocketAddr {
+        if way.base == Base::Port {
             return way.to;
         }
         if let Some(known) = self.address_of(way) {
@@ -64,12 +64,12 @@ impl Aliases {
     }
 
     /// Returns the address likewise; none if nobody was let in there.
-    pub(super) fn address_of(&self, way: Route) -> Option<SocketAddr> {
+    pub(super) fn address_of(&self, way: Pair) -> Option<SocketAddr> {
         self.ways.iter().position(|known| *known == way).map(Self::address)
     }
 
     /// Returns the way to an address that QUIC has; none: it is that of a packet.
-    pub(super) fn of(&self, address: SocketAddr) -> Option<Route> {
+    pub(super) fn of(&self, address: SocketAddr) -> Option<Pair> {
         match address {
             SocketAddr::V4(address) => match address.ip().octets() {
                 [240, 0, 0, at] => self.ways.get(usize::from(at)).copied(),
@@ -88,11 +88,11 @@ mod tests {
     fn many_peers_take_few_places() {
         let mut aliases = Aliases::default();
         for port in 0..=255 {
-            for via in [Via::Port, Via::OtherPort, Via::Relay] {
-                let way = Route { to: ([203, 0, 113, 5], port).into(), via };
+            for via in [Base::Port, Base::OtherPort, Base::Relay] {
+                let way = Pair { to: ([203, 0, 113, 5], port).into(), base: via };
                 let address = aliases.let_in(way);
-                assert_eq!(address == way.to, via == Via::Port);
-                assert_eq!(aliases.of(address), Some(way).filter(|_| via != Via::Port));
+                assert_eq!(address == way.to, via == Base::Port);
+                assert_eq!(aliases.of(address), Some(way).filter(|_| via != Base::Port));
             }
         }
         assert_eq!(aliases.ways.len(), ALIASES_MAX);

@@ -4,7 +4,7 @@
 //! gives what comes from there the address that QUIC knows. QUIC's own migration is not used: only a client's address may
 //! change, the server forgets round trip, packet size and window then, and may send no more than three times what it has
 //! heard until the new address is proved. Here the proof comes first, on a way that carries nothing else
-//! ([`common::reach::Steering`]).
+//! ([`common::path::ways::Steering`]).
 //!
 //! Packets on another way begin with [`MARK`], so that those of a new connection over the same addresses are told apart.
 //! They are taken from where the peer has proved to be, with a seal that only the two ends of the call can make. QUIC
@@ -16,7 +16,7 @@
 
 use std::net::SocketAddr;
 
-use common::reach::Route;
+use common::path::ways::Pair;
 
 /// First byte of a packet that takes another way: in a range that RFC 7983 leaves to nobody.
 pub(super) const MARK: u8 = 0x0e;
@@ -30,56 +30,56 @@ pub(super) struct Steered {
     /// The peer's address for QUIC.
     base: SocketAddr,
     /// The way that its packets take; none: as QUIC says.
-    way: Option<Route>,
+    way: Option<Pair>,
     /// The way on which QUIC has the peer, and whether packets on it are marked.
-    base_way: Route,
+    base_way: Pair,
     is_elsewhere: bool,
-    proved: Vec<Route>,
+    proved: Vec<Pair>,
     /// Ways on which the peer has answered a question, and so receives; those of `proved` may only have a forged source.
-    answered: Vec<Route>,
+    answered: Vec<Pair>,
 }
 
 impl Steered {
-    pub(super) fn new(base: SocketAddr, base_way: Route) -> Self {
+    pub(super) fn new(base: SocketAddr, base_way: Pair) -> Self {
         let [proved, answered] = [(); 2].map(|()| Vec::with_capacity(PROVED_MAX));
         Self { base, way: None, base_way, is_elsewhere: false, proved, answered }
     }
 
     /// Sets the way that packets take; none: as QUIC says.
-    pub(super) fn take(&mut self, way: Option<Route>) {
+    pub(super) fn take(&mut self, way: Option<Pair>) {
         self.way = way;
     }
 
     /// Takes packets on that way from now on. Ways that go on proving themselves are not those that make room.
-    pub(super) fn prove(&mut self, way: Route) {
+    pub(super) fn prove(&mut self, way: Pair) {
         put_first(&mut self.proved, way);
     }
 
     /// Takes notice of an answer to a question that went that way.
-    pub(super) fn answered(&mut self, way: Route) {
+    pub(super) fn answered(&mut self, way: Pair) {
         put_first(&mut self.answered, way);
     }
 
     /// Returns true if a question was answered on that way, unless many others were answered since.
-    pub(super) fn has_answered(&self, way: Route) -> bool {
+    pub(super) fn has_answered(&self, way: Pair) -> bool {
         self.answered.contains(&way)
     }
 
     /// Returns the way that packets to QUIC's `address` take instead, marked.
-    pub(super) fn way_to(&self, address: SocketAddr) -> Option<Route> {
+    pub(super) fn way_to(&self, address: SocketAddr) -> Option<Pair> {
         let marked = self.way.or(self.is_elsewhere.then_some(self.base_way));
         marked.filter(|_| address == self.base)
     }
 
     /// Takes notice of marked packets on that way; returns QUIC's address of whoever sends them.
-    pub(super) fn base_of(&mut self, way: Route) -> Option<SocketAddr> {
+    pub(super) fn base_of(&mut self, way: Pair) -> Option<SocketAddr> {
         let is_proved = self.proved.contains(&way);
         self.is_elsewhere |= is_proved && way == self.base_way;
         is_proved.then_some(self.base)
     }
 }
 
-fn put_first(ways: &mut Vec<Route>, way: Route) {
+fn put_first(ways: &mut Vec<Pair>, way: Pair) {
     ways.retain(|known| *known != way);
     ways.truncate(PROVED_MAX - 1);
     ways.insert(0, way);
@@ -98,7 +98,7 @@ pub(super) fn mark(contents: &[u8], segment: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use common::reach::Via;
+    use common::path::ways::Base;
 
     use super::*;
 
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(steered.way_to(address(1)), Some(address(2).into()));
         assert_eq!(steered.way_to(address(2)), None, "a new connection");
         assert_eq!(steered.base_of(address(2).into()), Some(address(1)));
-        assert_eq!(steered.base_of(Route { to: address(2), via: Via::Relay }), None);
+        assert_eq!(steered.base_of(Pair { to: address(2), base: Base::Relay }), None);
         for port in 3..100 {
             steered.prove(address(port).into());
             steered.prove(address(3).into());
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn only_an_answer_shows_that_the_peer_receives_somewhere() {
-        let way = |port: u16| Route::from(SocketAddr::from(([203, 0, 113, 5], port)));
+        let way = |port: u16| Pair::from(SocketAddr::from(([203, 0, 113, 5], port)));
         let mut steered = Steered::new(way(1).to, way(1));
         steered.prove(way(2));
         assert!(!steered.has_answered(way(1)) && !steered.has_answered(way(2)), "anybody can send from there");
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn where_the_peer_marks_on_the_usual_way_this_side_does_so_too() {
         let (base, way) = (SocketAddr::from(([240, 0, 0, 1], 1)), SocketAddr::from(([203, 0, 113, 5], 1)));
-        let usual = Route { to: way, via: Via::Relay };
+        let usual = Pair { to: way, base: Base::Relay };
         let mut steered = Steered::new(base, usual);
         assert_eq!(steered.base_of(usual), None, "a stranger");
         assert_eq!(steered.way_to(base), None);

@@ -2,7 +2,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use common::config::Peer;
-use common::reach::{KNOCK_BYTES, Route, Via};
+use common::path::ways::{Base, KNOCK_BYTES, Pair};
 use quinn::ConnectionError;
 use quinn::crypto::rustls::QuicClientConfig;
 use rustls::pki_types::CertificateDer;
@@ -101,11 +101,11 @@ fn a_call_comes_about_from_another_port_at_either_end_and_the_first_one_stays_op
         let ports = [&listening, &dialling].map(|endpoint| endpoint.local_addr().unwrap().port());
         let others = [&far, &near].map(|beside| beside.sending().open_other_port().unwrap());
         // As QUIC dials, as the dialler sees the other end, and as the listener does.
-        let other_near = Route { to: at(ports[0]), via: Via::OtherPort };
-        let other_far = Route { to: at(ports[1]), via: Via::OtherPort };
+        let other_near = Pair { to: at(ports[0]), base: Base::OtherPort };
+        let other_far = Pair { to: at(ports[1]), base: Base::OtherPort };
         let _ = far.sending().let_in(other_far);
         for (route, seen) in [
-            (other_near, Route::from(at(others[1]))),
+            (other_near, Pair::from(at(others[1]))),
             (at(others[0]).into(), other_far),
             (at(ports[0]).into(), at(ports[1]).into()),
         ] {

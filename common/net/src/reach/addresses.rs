@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use common::reach::{Candidate, Kind};
+use common::path::ways::{Candidate, Kind};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
@@ -17,9 +17,9 @@ pub(super) fn local(port: u16, ipv6: bool) -> Vec<Candidate> {
         }
         let Some(ip) = interface.address.as_ref().and_then(ip) else { continue };
         let kind = match ip {
-            IpAddr::V4(_) => Kind::Local,
+            IpAddr::V4(_) => Kind::Host,
             IpAddr::V6(_) if !ipv6 => continue,
-            IpAddr::V6(_) => Kind::Ipv6,
+            IpAddr::V6(_) => Kind::HostIpv6,
         };
         if let Some(candidate) = Candidate::new(kind, SocketAddr::new(ip, port)) {
             found.push((ip.is_loopback(), candidate));

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use common::reach::{Act, Allowance, Candidate, Kind, Probe, Role, Route, SEALED_BYTES, Steering};
+use common::path::ways::{Act, Allowance, Candidate, Kind, Pair, Probe, Role, SEALED_BYTES, Steering};
 use common::units::Timestamp;
 
 use super::proof::{Seals, random};
@@ -65,7 +65,7 @@ impl Course {
     }
 
     /// Returns the way in use and its kind, if the peer has shown not long ago that it is there.
-    pub(crate) fn proved(&self, now: Timestamp) -> Option<(Route, Kind)> {
+    pub(crate) fn proved(&self, now: Timestamp) -> Option<(Pair, Kind)> {
         let used = self.steering.used();
         self.steering.kind_of(used).filter(|_| self.steering.is_proved(used, now)).map(|kind| (used, kind))
     }
@@ -118,16 +118,16 @@ impl Course {
         self.steering.poll_timeout(now, allowance)
     }
 
-    fn take(&mut self, route: Route) {
+    fn take(&mut self, route: Pair) {
         let base = self.sending.route_of(self.base);
         self.sending.take((route != base).then_some(route));
-        let kind = self.steering.kind_of(route).unwrap_or(Kind::Learned);
+        let kind = self.steering.kind_of(route).unwrap_or(Kind::PeerReflexive);
         limited!(info, "packets to {} now go {} ({})", self.call.peer(), kind.name(), route.to);
     }
 
     fn ask(
         &mut self,
-        route: Route,
+        route: Pair,
         (number, nonce): (u64, u64),
         is_full: bool,
         own: &impl Fn() -> Vec<Candidate>,

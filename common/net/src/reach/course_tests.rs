@@ -3,7 +3,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::reach::Via;
+use common::path::ways::Base;
 use tokio::net::UdpSocket;
 
 use super::*;
@@ -121,11 +121,11 @@ struct Call {
 impl Call {
     /// Goes on until packets of both ends have taken these ways for fifty datagrams; returns how many were lost meanwhile. One
     /// that is overtaken is not.
-    async fn until(&mut self, ways: [Route; 2]) -> u32 {
+    async fn until(&mut self, ways: [Pair; 2]) -> u32 {
         tokio::time::timeout(PATIENCE, self.wait_for(ways)).await.unwrap()
     }
 
-    async fn wait_for(&mut self, ways: [Route; 2]) -> u32 {
+    async fn wait_for(&mut self, ways: [Pair; 2]) -> u32 {
         let (mut in_a_row, mut newest) = (0, 0);
         let mut ticks = tokio::time::interval(Duration::from_millis(5));
         while in_a_row < 50 {
@@ -166,7 +166,7 @@ fn a_call_through_a_relay_becomes_direct_and_goes_back_when_that_way_is_cut() {
         let seen = way(ends, Arc::clone(&is_open)).await;
 
         near.sending().set_relay(Some(Arc::new(Passes(server))));
-        let through = Route { to: FAR, via: Via::Relay };
+        let through = Pair { to: FAR, base: Base::Relay };
         let address = near.sending().let_in(through);
         let accept = async {
             match listening.incoming().await.unwrap().accept().await.unwrap() {
@@ -180,13 +180,13 @@ fn a_call_through_a_relay_becomes_direct_and_goes_back_when_that_way_is_cut() {
             dialled
         };
         let (accepted, dialled) = tokio::join!(accept, dial);
-        let relayed = [through, Route::from(place)];
-        let direct = [Route::from(seen[1]), Route::from(seen[0])];
+        let relayed = [through, Pair::from(place)];
+        let direct = [Pair::from(seen[1]), Pair::from(seen[0])];
         assert_eq!([dialled.route(), accepted.route()], relayed);
 
         for (beside, connection, role, own) in [
-            (near, &dialled, Role::Dials, [(Kind::Seen, seen[0]), (Kind::Relayed, place)].as_slice()),
-            (far, &accepted, Role::Waits, &[(Kind::Seen, seen[1])]),
+            (near, &dialled, Role::Dials, [(Kind::ServerReflexive, seen[0]), (Kind::Relayed, place)].as_slice()),
+            (far, &accepted, Role::Waits, &[(Kind::ServerReflexive, seen[1])]),
         ] {
             let own = own.iter().filter_map(|(kind, address)| Candidate::new(*kind, *address)).collect();
             // Nobody outside may tell addresses of the loopback.

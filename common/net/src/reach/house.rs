@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use common::config::PublicKey;
-use common::reach::{ADDRESSES_MAX, Candidate, Kind};
+use common::path::ways::{ADDRESSES_MAX, Candidate, Kind};
 use mdns_sd::{Metrics, Receiver, ResolvedService, ServiceDaemon, ServiceEvent, ServiceInfo};
 use ring::hmac::{Key, sign};
 use tokio::sync::{mpsc, watch};
@@ -238,7 +238,7 @@ fn addresses(service: &ResolvedService) -> Vec<Candidate> {
     ips.sort_unstable();
     ips.dedup();
     let candidates = ips.into_iter().filter_map(|ip| {
-        let kind = if ip.is_ipv4() { Kind::Local } else { Kind::Ipv6 };
+        let kind = if ip.is_ipv4() { Kind::Host } else { Kind::HostIpv6 };
         Candidate::new(kind, (ip, service.get_port()).into())
     });
     candidates.take(ADDRESSES_MAX).collect()
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn of_an_announcement_a_bounded_number_of_usable_addresses_is_taken() {
         let candidate = |kind, text: &str| Candidate::new(kind, text.parse().unwrap()).unwrap();
-        let own = [candidate(Kind::Ipv6, "[2001:db8::1]:4820"), candidate(Kind::Local, "192.168.1.7:4820")];
+        let own = [candidate(Kind::HostIpv6, "[2001:db8::1]:4820"), candidate(Kind::Host, "192.168.1.7:4820")];
         let resolved = service("abc", &own).unwrap().as_resolved_service();
         assert_eq!(resolved.get_fullname(), "abc._duet._udp.local.");
         assert_eq!(addresses(&resolved), [own[1], own[0]]);
@@ -311,7 +311,7 @@ mod tests {
             addresses(&service.as_resolved_service())
         };
         assert_eq!(lies(9).len(), ADDRESSES_MAX);
-        assert!(lies(9).iter().all(|candidate| candidate.kind == Kind::Local && candidate.address.port() == 9));
+        assert!(lies(9).iter().all(|candidate| candidate.kind == Kind::Host && candidate.address.port() == 9));
         assert!(lies(0).is_empty());
     }
 
@@ -321,7 +321,7 @@ mod tests {
         let (_own, own) = watch::channel(Vec::new());
         let (tell, mut news) = mpsc::channel(1);
         let announced = |names: &HouseNames, last: u8| {
-            let own = Candidate::new(Kind::Local, ([192, 168, 1, last], 4820).into()).unwrap();
+            let own = Candidate::new(Kind::Host, ([192, 168, 1, last], 4820).into()).unwrap();
             (service(&names.of(&names.own, 20_000), &[own]).unwrap().as_resolved_service(), vec![own])
         };
         let mut at_work = AtWork { names: one, own, tell, found: None, told: Vec::new() };

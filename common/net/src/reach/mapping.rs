@@ -7,7 +7,8 @@ use std::num::NonZeroU16;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use common::reach::{Candidate, Kind, Opened};
+use common::path::ways::{Candidate, Kind};
+use common::reach::Opened;
 use crab_nat::pcp::{self, BaseMapRequest};
 use crab_nat::{
     GATEWAY_PORT, InternetProtocol, MappingFailure, PortMapping, PortMappingOptions, PortMappingType, TimeoutConfig,

@@ -1,7 +1,7 @@
 //! Finding the other machine: what this one's addresses are, knocks, introductions by ticket or by words, calls by name,
 //! and how such calls find a home whose address has changed.
 //!
-//! The decisions are those of [`common::reach`]; here they meet sockets, a clock and files.
+//! The decisions are those of [`common::path::ways`] and [`common::reach`]; here they meet sockets, a clock and files.
 
 mod addresses;
 mod course;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use common::reach::{Candidate, Route, Via, merge};
+use common::path::ways::{Base, Candidate, Pair, merge};
 use common::units::Timestamp;
 
 use super::mapping::Mapping;
@@ -65,7 +65,7 @@ impl OtherPort {
     pub(super) fn ask(&mut self, sending: &Sending, now: Timestamp) {
         let Some(opened) = &mut self.now else { return };
         while let Some((server, request)) = opened.stun.poll(now) {
-            sending.send(Route { to: server, via: Via::OtherPort }, &request);
+            sending.send(Pair { to: server, base: Base::OtherPort }, &request);
         }
     }
 
@@ -103,7 +103,7 @@ impl Drop for OtherPort {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use common::reach::Kind;
+    use common::path::ways::Kind;
     use tokio::net::UdpSocket;
     use tokio::time::timeout;
 
@@ -141,10 +141,10 @@ mod tests {
                 ports.push(from.port());
                 server.send_to(&answer(&request[..length], outside), from).await.unwrap();
                 let aside = beside.receive().await;
-                assert_eq!(aside.from, Route { to: at, via: Via::OtherPort });
+                assert_eq!(aside.from, Pair { to: at, base: Base::OtherPort });
                 other.on_message(aside.from.to, &aside.bytes);
             }
-            assert_eq!(other.addresses(), [Candidate::new(Kind::Seen, outside.parse().unwrap()).unwrap()]);
+            assert_eq!(other.addresses(), [Candidate::new(Kind::ServerReflexive, outside.parse().unwrap()).unwrap()]);
         }
         ports.sort();
         ports.dedup();

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use common::config::{PeerSection, PublicKey, SharedConfig, is_same_key, looks_like_key};
-use common::reach::{Candidate, FOUND_MAX};
+use common::path::ways::Candidate;
+use common::reach::FOUND_MAX;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
 use super::locked_file::{Change, LockedFile};
@@ -173,7 +174,7 @@ pub(super) fn name(wanted: Option<&str>) -> Result<&str, Failure> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use common::reach::{ADDRESSES_MAX, Kind};
+    use common::path::ways::{ADDRESSES_MAX, Kind};
 
     use super::*;
 
@@ -187,7 +188,7 @@ mod tests {
     }
 
     fn peer(address: &str) -> NewPeer {
-        let candidates = vec![Candidate::new(Kind::Seen, address.parse().unwrap()).unwrap()];
+        let candidates = vec![Candidate::new(Kind::ServerReflexive, address.parse().unwrap()).unwrap()];
         NewPeer { key: KEY.parse().unwrap(), candidates, port: 20_000 }
     }
 
@@ -243,8 +244,8 @@ mod tests {
     fn whatever_is_found_all_places_of_the_introduction_stay() {
         let file = file("places");
         let key = KEY.parse().unwrap();
-        let told =
-            (1..=ADDRESSES_MAX).map(|n| Candidate::new(Kind::Seen, ([198, 51, 100, n as u8], 1).into()).unwrap());
+        let told = (1..=ADDRESSES_MAX)
+            .map(|n| Candidate::new(Kind::ServerReflexive, ([198, 51, 100, n as u8], 1).into()).unwrap());
         let told: Vec<_> = told.collect();
         file.remember("clara", &NewPeer { candidates: told.clone(), ..peer("198.51.100.1:1") }).unwrap();
         (1..20).for_each(|n| assert_eq!(file.learn(&key, ([203, 0, 113, n], 1).into()), Ok(true)));

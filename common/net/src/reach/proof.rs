@@ -1,10 +1,8 @@
 //! Proofs that a machine knows a secret of two: knocks, the proofs of an introduction, and the seals of a call.
 
 use common::config::PublicKey;
-use common::reach::{
-    HeardKnocks, KNOCK_BODY_BYTES, KNOCK_BYTES, KNOCK_TAG_BYTES, Knock, MAC_BYTES, PROOF_BYTES, Role, SEALED_BYTES,
-    Ticket,
-};
+use common::path::ways::{HeardKnocks, KNOCK_BODY_BYTES, KNOCK_BYTES, KNOCK_TAG_BYTES, Knock, Role, SEALED_BYTES};
+use common::reach::{MAC_BYTES, PROOF_BYTES, Ticket};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac::{HMAC_SHA256, Key, Tag, sign, verify};
 use ring::rand::{SecureRandom, SystemRandom};

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::Turn;
-use common::reach::{Candidate, Place};
+use common::path::ways::Candidate;
+use common::reach::Place;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 

@@ -11,10 +11,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::config::Turn;
-use common::reach::{
-    Allowance, Candidate, HeardKnocks, KNOCK_BYTES, Kind, Knock, Meeting, News, Origin, Outside, Place, Port, Role,
-    Rounds, Route, Step, Via, merge,
+use common::path::ways::{
+    Allowance, Base, Candidate, HeardKnocks, KNOCK_BYTES, Kind, Knock, Meeting, News, Origin, Pair, Role, Rounds, Step,
+    merge,
 };
+use common::reach::{Outside, Place, Port};
 use common::units::Timestamp;
 use tokio::sync::{mpsc, watch};
 
@@ -265,7 +266,7 @@ impl Search {
 
     /// Returns the kind of the address.
     pub(crate) fn kind_of(&self, address: SocketAddr) -> Kind {
-        self.meeting.kind_of(self.route_of(address)).unwrap_or(Kind::Learned)
+        self.meeting.kind_of(self.route_of(address)).unwrap_or(Kind::PeerReflexive)
     }
 
     /// Takes notice of the call of now.
@@ -347,7 +348,7 @@ impl Search {
         driven.map(|()| next)
     }
 
-    fn route_of(&self, address: SocketAddr) -> Route {
+    fn route_of(&self, address: SocketAddr) -> Pair {
         self.beside.sending().route_of(address)
     }
 
@@ -453,7 +454,7 @@ impl Search {
                 }
             }
             Some(&KNOCK) => self.on_knock(aside),
-            _ if aside.from.via == Via::OtherPort => self.other.on_message(aside.from.to, &aside.bytes),
+            _ if aside.from.base == Base::OtherPort => self.other.on_message(aside.from.to, &aside.bytes),
             _ => self.stun.on_message(aside.from.to, &aside.bytes),
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use common::reach::{Candidate, Kind};
+use common::path::ways::{Candidate, Kind};
 use common::units::Timestamp;
 use stun_types::attribute::{AttributeType, ErrorCode, Nonce, RawAttribute, Realm, Username, XorMappedAddress};
 use stun_types::message::{
@@ -75,7 +75,7 @@ pub fn stun_answer(message: &[u8], question: u128) -> Option<SocketAddr> {
     let is_answer =
         message.has_class(MessageClass::Success) && message.has_method(BINDING) && message.transaction_id() == question;
     let address = message.attribute::<XorMappedAddress>().ok().filter(|_| is_answer)?.addr(question);
-    Candidate::new(Kind::Seen, address).map(|candidate| candidate.address)
+    Candidate::new(Kind::ServerReflexive, address).map(|candidate| candidate.address)
 }
 
 /// The servers that are asked, and their answers.
@@ -149,7 +149,7 @@ impl Stun {
         let mut seen: Vec<SocketAddr> = self.servers.values().filter_map(|server| server.seen).collect();
         seen.sort();
         seen.dedup();
-        seen.into_iter().filter_map(|address| Candidate::new(Kind::Seen, address)).collect()
+        seen.into_iter().filter_map(|address| Candidate::new(Kind::ServerReflexive, address)).collect()
     }
 
     /// Returns the addresses at which the servers that have answered see this machine.
@@ -204,7 +204,7 @@ pub(crate) mod tests {
             assert!(stun.seen().is_empty() && !stun.is_complete());
         }
         stun.on_message(server, &right);
-        assert_eq!(stun.seen(), [Candidate::new(Kind::Seen, "203.0.113.5:20000".parse().unwrap()).unwrap()]);
+        assert_eq!(stun.seen(), [Candidate::new(Kind::ServerReflexive, "203.0.113.5:20000".parse().unwrap()).unwrap()]);
         assert!(stun.is_complete());
         // Asked anew, so that the router does not forget.
         assert!(stun.poll(now + AGAIN).is_some());

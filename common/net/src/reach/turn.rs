@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use common::config::{Password, Turn};
-use common::reach::Candidate;
+use common::path::ways::Candidate;
 use common::units::Timestamp;
 use tokio::sync::Notify;
 use turn_client_proto::api::{DelayedMessageOrChannelSend, TurnConfig};

@@ -7,10 +7,8 @@ use common::config::{
     PublicKey, parse_frame_rate, parse_receiver, parse_sender, parse_size, resolve_receiver, resolve_sender,
 };
 use common::linktest::{Answerer, Tester, Turning};
-use common::reach::{
-    ADDRESSES_MAX, Act, Allowance, Kind, LENGTH_BYTES, Message, Note, PROBE_BYTES_MAX, Probe, Route, Steering, Ticket,
-    usable,
-};
+use common::path::ways::{ADDRESSES_MAX, Act, Allowance, Kind, PROBE_BYTES_MAX, Pair, Probe, Steering, usable};
+use common::reach::{LENGTH_BYTES, Message, Note, Ticket};
 use common::session::{ReceiverSession, SenderSession};
 use common::stream::video::prediction::{REPLAYS_MAX, References, SentFrame};
 use common::stream::video::protection::Protection;
@@ -428,7 +426,7 @@ fn call_probe(input: &[u8]) {
         assert!(bytes.len() <= input.len().min(PROBE_BYTES_MAX));
         assert_eq!(Probe::decode(&bytes), Some(probe));
     }
-    let ways = [9, 10].map(|last| Route::from(std::net::SocketAddr::from(([203, 0, 113, last], 20_000))));
+    let ways = [9, 10].map(|last| Pair::from(std::net::SocketAddr::from(([203, 0, 113, last], 20_000))));
     let mut now = Timestamp::default();
     let mut steering = Steering::new(ways[0], Kind::Relayed, now);
     let (mut allowance, mut nonce) = (Allowance::default(), 0);

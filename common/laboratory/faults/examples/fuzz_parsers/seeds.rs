@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use common::latency::OneWay;
-use common::reach::{Candidate, Introduced, Kind, MAC_BYTES, Message, Note, PROOF_BYTES, Probe, Purpose, Ticket};
+use common::path::ways::{Candidate, Kind, Probe};
+use common::reach::{Introduced, MAC_BYTES, Message, Note, PROOF_BYTES, Purpose, Ticket};
 use common::session::SenderSession;
 use common::stream::video::protection::Protection;
 use common::stream::video::{FrameTimes, VIDEO};
@@ -178,7 +179,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
     }
     put("container", "two-frames", &file.finish(5)?)?;
 
-    let addresses = [(Kind::Ipv6, "[2001:db8::1]:20000"), (Kind::Local, "192.168.1.7:20000")];
+    let addresses = [(Kind::HostIpv6, "[2001:db8::1]:20000"), (Kind::Host, "192.168.1.7:20000")];
     let candidates = addresses.into_iter().map(|(kind, text)| anyhow::Ok(Candidate::new(kind, text.parse()?)));
     let candidates: Vec<_> = candidates.collect::<anyhow::Result<Vec<_>>>()?.into_iter().flatten().collect();
     let key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=".parse()?;

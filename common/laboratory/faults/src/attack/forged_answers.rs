@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use common::reach::{Candidate, Kind, Origin, Probe, TIMES};
+use common::path::ways::{Candidate, Kind, Origin, Probe, TIMES};
 
 use super::peer_in_call::{Got, in_call, socket, take};
 use super::{Outcome, Testbed};
@@ -31,7 +31,8 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
             if asked.is_none_or(|asked: Instant| asked.elapsed() >= ASKS) {
                 asked = Some(Instant::now());
                 number += 1;
-                let candidates = [peer.front.local_addr()?, address].map(|to| Candidate::new(Kind::Seen, to));
+                let candidates =
+                    [peer.front.local_addr()?, address].map(|to| Candidate::new(Kind::ServerReflexive, to));
                 let candidates = candidates.into_iter().flatten().collect();
                 // One in its own name tells the address, one comes from there.
                 let tells = Probe::Question { number, nonce: number, candidates };

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use common::reach::{Probe, Role};
+use common::path::ways::{Probe, Role};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ControlMessage, StreamEnd, encode};
 use net::identity::Identity;

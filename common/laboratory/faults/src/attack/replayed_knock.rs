@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use common::reach::TIMES;
+use common::path::ways::TIMES;
 
 use super::peer_in_call::{Got, calling, friend, socket, take};
 use super::{Outcome, Testbed};

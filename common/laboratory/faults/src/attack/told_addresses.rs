@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use common::reach::{ADDRESSES_MAX, Candidate, Kind, Origin, Probe};
+use common::path::ways::{ADDRESSES_MAX, Candidate, Kind, Origin, Probe};
 
 use super::peer_in_call::{Got, in_call, socket, take};
 use super::{Outcome, Testbed};
@@ -31,7 +31,8 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
                         // Of the loopback's, those that nothing else of the test has.
                         SocketAddr::from(([127, 64 | b, c, d], port))
                     };
-                    let all = (0..ADDRESSES_MAX as u64).filter_map(|n| Candidate::new(Kind::Seen, address(n)));
+                    let all =
+                        (0..ADDRESSES_MAX as u64).filter_map(|n| Candidate::new(Kind::ServerReflexive, address(n)));
                     let question = Probe::Question { number, nonce: number, candidates: all.collect() };
                     said += peer.say(&peer.front, &question, 0)? as u64;
                 }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::{PublicKey, SharedConfig};
-use common::reach::{Candidate, Introduced, Kind, Message, Purpose, Role, TICKET_LIFE_S, Ticket};
+use common::path::ways::{Candidate, Kind, Role};
+use common::reach::{Introduced, Message, Purpose, TICKET_LIFE_S, Ticket};
 use tokio::task::JoinSet;
 
 use super::person::Person;
@@ -305,7 +306,7 @@ mod tests {
     fn an_answer_belongs_to_its_ticket() {
         let [host, guest] = std::array::from_fn(|_| Identity::generate().unwrap());
         let inviting = Inviting { secret: Secret::new(&[1; 16]), own: host.public_key(), guest: Mutex::new(None) };
-        let candidates = vec![Candidate::new(Kind::Seen, "203.0.113.5:20000".parse().unwrap()).unwrap()];
+        let candidates = vec![Candidate::new(Kind::ServerReflexive, "203.0.113.5:20000".parse().unwrap()).unwrap()];
         let key = guest.public_key();
         let mut answer = Ticket {
             purpose: Purpose::Answer,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use common::config::{Peer, PublicKey, SharedConfig};
-use common::reach::{Candidate, Introduced, Message, Purpose, Role, TICKET_LIFE_S, Ticket};
+use common::path::ways::{Candidate, Role};
+use common::reach::{Introduced, Message, Purpose, TICKET_LIFE_S, Ticket};
 use tokio::task::JoinSet;
 
 use super::given::ticket_and_name;

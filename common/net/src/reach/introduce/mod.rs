@@ -9,7 +9,8 @@ mod post;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use common::config::{Password, Peer, SharedConfig, Turn};
-use common::reach::{Candidate, Kind, Outside, Place, Role, Route, Scope, merge};
+use common::path::ways::{Candidate, Kind, Pair, Role, Scope, merge};
+use common::reach::{Outside, Place};
 use common::units::Bitrate;
 
 pub use self::invite::invite;
@@ -128,13 +129,13 @@ fn endpoint(
 
 /// Returns the places of a machine in later calls: those it tells, and where it was found. Its place at a relay lasts as
 /// long as its program. Addresses in this machine or house are taken of whoever was found there.
-fn with_observed(found: Route, told: &[Candidate]) -> Vec<Candidate> {
+fn with_observed(found: Pair, told: &[Candidate]) -> Vec<Candidate> {
     let (relays, told): (Vec<Candidate>, Vec<_>) =
         told.iter().copied().partition(|candidate| candidate.kind == Kind::Relayed);
     let is_direct = !found.is_relayed() && relays.iter().all(|relay| relay.address != found.to);
     let near = if is_direct { Scope::of(found.to.ip()) } else { Scope::World };
     let told: Vec<_> = told.into_iter().filter(|candidate| Scope::of(candidate.address.ip()) >= near).collect();
-    let observed = Candidate::new(Kind::Seen, found.to).filter(|_| is_direct);
+    let observed = Candidate::new(Kind::ServerReflexive, found.to).filter(|_| is_direct);
     merge(&[&told, observed.as_slice()])
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use common::reach::Candidate;
+use common::path::ways::Candidate;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -116,7 +116,7 @@ impl NotesClient {
 
 #[cfg(test)]
 mod tests {
-    use common::reach::Kind;
+    use common::path::ways::Kind;
     use proptest::prelude::*;
     use serde_json::Value;
 
@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn candidates(last: u8) -> Vec<Candidate> {
-        vec![Candidate::new(Kind::Seen, ([203, 0, 113, last], 20_000).into()).unwrap()]
+        vec![Candidate::new(Kind::ServerReflexive, ([203, 0, 113, last], 20_000).into()).unwrap()]
     }
 
     /// The server's answer to a message.

@@ -14,7 +14,7 @@ mod seal;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use common::reach::Candidate;
+use common::path::ways::Candidate;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, sleep};

@@ -6,7 +6,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::config::PublicKey;
-use common::reach::{Candidate, NOTE_BYTES, Note};
+use common::path::ways::Candidate;
+use common::reach::{NOTE_BYTES, Note};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac::{Tag, sign};
 
@@ -87,7 +88,7 @@ fn name(tag: &Tag) -> String {
 
 #[cfg(test)]
 mod tests {
-    use common::reach::Kind;
+    use common::path::ways::Kind;
 
     use super::*;
 
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!((one.own_name(), one.other_name()), (other.other_name(), other.own_name()));
         let names = [one.mailbox(), one.own_name(), one.other_name()];
         assert!(names[0] != names[1] && names[1] != names[2] && names.iter().all(|name| name.len() == 22));
-        let candidates = vec![Candidate::new(Kind::Seen, "203.0.113.5:20000".parse().unwrap()).unwrap()];
+        let candidates = vec![Candidate::new(Kind::ServerReflexive, "203.0.113.5:20000".parse().unwrap()).unwrap()];
         let note = one.seal(candidates.clone()).unwrap();
         assert_eq!(other.open(&note), Some(candidates.clone()));
         assert_eq!(one.open(&note), None, "its own one came back");

@@ -76,7 +76,7 @@ mod tests {
     fn probes_survive_their_bytes_and_their_length() {
         let candidates = ["[2001:db8::1]:4820", "203.0.113.5:1"].map(|text| text.parse().unwrap());
         let candidates: Vec<_> =
-            candidates.into_iter().map(|address| Candidate::new(Kind::Seen, address).unwrap()).collect();
+            candidates.into_iter().map(|address| Candidate::new(Kind::ServerReflexive, address).unwrap()).collect();
         let question = Probe::Question { number: 7, nonce: u64::MAX - 7, candidates };
         for length in [0, 1_400] {
             let bytes = question.encode(length);

@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_newest_is_taken_once_in_two_seconds() {
-        let list = |n: u8| vec![Candidate::new(Kind::Seen, ([203, 0, 113, n], 9).into()).unwrap()];
+        let list = |n: u8| vec![Candidate::new(Kind::ServerReflexive, ([203, 0, 113, n], 9).into()).unwrap()];
         let at = |ms: u64| Timestamp::from_us(1_000_000 + 1_000 * ms);
         let mut tellings = Tellings::default();
         assert_eq!((tellings.due(), tellings.take(at(0))), (None, None));

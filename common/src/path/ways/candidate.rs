@@ -10,30 +10,30 @@ pub const ADDRESSES_MAX: usize = 8;
 #[non_exhaustive]
 pub enum Kind {
     /// An IPv6 address of the machine: no router translates it.
-    Ipv6,
+    HostIpv6,
     /// An IPv4 address of the machine: its own house, or a machine without a router.
-    Local,
+    Host,
     /// The router gave it when it was asked.
     Mapped,
     /// A server outside has seen it.
-    Seen,
+    ServerReflexive,
     /// Source of a knock.
-    Learned,
+    PeerReflexive,
     /// A relay passes on what comes there, or what is sent there goes through one.
     Relayed,
 }
 
 impl Kind {
     /// Kinds that travel; their places in this list are their numbers.
-    const TOLD: [Self; 5] = [Self::Ipv6, Self::Local, Self::Mapped, Self::Seen, Self::Relayed];
+    const TOLD: [Self; 5] = [Self::HostIpv6, Self::Host, Self::Mapped, Self::ServerReflexive, Self::Relayed];
 
     /// Returns its name in messages.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Ipv6 => "directly over IPv6",
-            Self::Local => "directly",
+            Self::HostIpv6 => "directly over IPv6",
+            Self::Host => "directly",
             Self::Mapped => "through a port that the router has opened",
-            Self::Seen | Self::Learned => "through the routers",
+            Self::ServerReflexive | Self::PeerReflexive => "through the routers",
             Self::Relayed => "through a relay",
         }
     }
@@ -64,13 +64,13 @@ impl Candidate {
             }
             IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local(),
         };
-        matches!(self.kind, Kind::Local | Kind::Ipv6) && is_private
+        matches!(self.kind, Kind::Host | Kind::HostIpv6) && is_private
     }
 
     /// Appends its bytes: kind and family, address, port.
     pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
         // An address that was learned has been seen.
-        let told = if self.kind == Kind::Learned { Kind::Seen } else { self.kind };
+        let told = if self.kind == Kind::PeerReflexive { Kind::ServerReflexive } else { self.kind };
         let kind = Kind::TOLD.iter().position(|kind| *kind == told).unwrap_or_default() as u8;
         match self.address.ip() {
             IpAddr::V4(ip) => {
@@ -99,7 +99,7 @@ impl Candidate {
 
     /// Appends a count and so many candidates, [`ADDRESSES_MAX`] at most. Addresses of one cable are left out: their zone is
     /// this machine's own name of it.
-    pub(super) fn encode_all(candidates: &[Self], bytes: &mut Vec<u8>) {
+    pub(crate) fn encode_all(candidates: &[Self], bytes: &mut Vec<u8>) {
         let candidates = candidates.iter().filter(|candidate| !is_of_one_cable(candidate.address)).take(ADDRESSES_MAX);
         let candidates: Vec<_> = candidates.collect();
         bytes.push(candidates.len() as u8);
@@ -109,7 +109,7 @@ impl Candidate {
     }
 
     /// Takes what [`Candidate::encode_all`] has written.
-    pub(super) fn decode_all(bytes: &mut &[u8]) -> Option<Vec<Self>> {
+    pub(crate) fn decode_all(bytes: &mut &[u8]) -> Option<Vec<Self>> {
         let count = usize::from(take::<1>(bytes)?[0]);
         if count > ADDRESSES_MAX {
             return None;
@@ -122,7 +122,7 @@ impl Candidate {
 const V6: u8 = 0x80;
 
 /// Takes `N` bytes from the front.
-pub(super) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
     Some(*first)
@@ -206,23 +206,23 @@ mod tests {
             "[ff02::1]:9",
             "[fe80::1]:9",
         ] {
-            assert_eq!(Candidate::new(Kind::Seen, wrong.parse().unwrap()), None, "{wrong}");
+            assert_eq!(Candidate::new(Kind::ServerReflexive, wrong.parse().unwrap()), None, "{wrong}");
         }
-        let mapped = Candidate::new(Kind::Seen, "[::ffff:1.2.3.4]:9".parse().unwrap()).unwrap();
+        let mapped = Candidate::new(Kind::ServerReflexive, "[::ffff:1.2.3.4]:9".parse().unwrap()).unwrap();
         assert_eq!(mapped.address, "1.2.3.4:9".parse().unwrap());
     }
 
     #[test]
     fn an_address_of_one_cable_keeps_its_zone_here_and_is_told_to_nobody() {
-        let on_cable = candidate(Kind::Ipv6, "[fe80::1%3]:9");
+        let on_cable = candidate(Kind::HostIpv6, "[fe80::1%3]:9");
         assert_eq!(on_cable.address, "[fe80::1%3]:9".parse().unwrap());
-        assert_ne!(on_cable, candidate(Kind::Ipv6, "[fe80::1%4]:9"), "another machine");
+        assert_ne!(on_cable, candidate(Kind::HostIpv6, "[fe80::1%4]:9"), "another machine");
         assert_eq!(canonical("[2001:db8::1%3]:9".parse().unwrap()), "[2001:db8::1]:9".parse().unwrap());
         assert!(is_of_one_cable(on_cable.address) && !is_of_one_cable("169.254.1.1:9".parse().unwrap()));
         let mut bytes = Vec::new();
-        Candidate::encode_all(&[on_cable, candidate(Kind::Local, "192.168.1.7:4820")], &mut bytes);
+        Candidate::encode_all(&[on_cable, candidate(Kind::Host, "192.168.1.7:4820")], &mut bytes);
         let mut rest = bytes.as_slice();
-        assert_eq!(Candidate::decode_all(&mut rest), Some(vec![candidate(Kind::Local, "192.168.1.7:4820")]));
+        assert_eq!(Candidate::decode_all(&mut rest), Some(vec![candidate(Kind::Host, "192.168.1.7:4820")]));
         // Nor is one taken from anybody.
         bytes.clear();
         on_cable.encode(&mut bytes);
@@ -232,13 +232,13 @@ mod tests {
     #[test]
     fn an_address_of_this_machine_may_be_one_outside() {
         for (kind, address, is_in_house) in [
-            (Kind::Local, "192.168.1.7:9", true),
-            (Kind::Local, "100.127.1.7:9", true),
-            (Kind::Local, "100.128.1.7:9", false),
-            (Kind::Local, "203.0.113.7:9", false),
-            (Kind::Ipv6, "[fd00::7]:9", true),
-            (Kind::Ipv6, "[2001:db8::7]:9", false),
-            (Kind::Seen, "10.0.0.7:9", false),
+            (Kind::Host, "192.168.1.7:9", true),
+            (Kind::Host, "100.127.1.7:9", true),
+            (Kind::Host, "100.128.1.7:9", false),
+            (Kind::Host, "203.0.113.7:9", false),
+            (Kind::HostIpv6, "[fd00::7]:9", true),
+            (Kind::HostIpv6, "[2001:db8::7]:9", false),
+            (Kind::ServerReflexive, "10.0.0.7:9", false),
         ] {
             assert_eq!(candidate(kind, address).is_in_house(), is_in_house, "{address}");
         }
@@ -246,8 +246,9 @@ mod tests {
 
     #[test]
     fn the_one_address_that_is_seen_stays_among_many_local_ones() {
-        let local: Vec<_> = (1..20).map(|n| candidate(Kind::Local, &format!("10.0.0.{n}:4820"))).collect();
-        let seen = [candidate(Kind::Seen, "203.0.113.5:4820"), candidate(Kind::Seen, "10.0.0.1:4820")];
+        let local: Vec<_> = (1..20).map(|n| candidate(Kind::Host, &format!("10.0.0.{n}:4820"))).collect();
+        let seen =
+            [candidate(Kind::ServerReflexive, "203.0.113.5:4820"), candidate(Kind::ServerReflexive, "10.0.0.1:4820")];
         let merged = merge(&[&seen, &local]);
         assert_eq!(merged.len(), ADDRESSES_MAX);
         assert_eq!(merged[0], local[0], "an address is there once, as the better kind");
@@ -257,10 +258,10 @@ mod tests {
     #[test]
     fn candidates_survive_their_bytes() {
         let all = [
-            candidate(Kind::Ipv6, "[2001:db8::1]:4820"),
-            candidate(Kind::Local, "192.168.1.7:4820"),
+            candidate(Kind::HostIpv6, "[2001:db8::1]:4820"),
+            candidate(Kind::Host, "192.168.1.7:4820"),
             candidate(Kind::Mapped, "203.0.113.5:1"),
-            candidate(Kind::Seen, "203.0.113.5:65535"),
+            candidate(Kind::ServerReflexive, "203.0.113.5:65535"),
         ];
         let mut bytes = Vec::new();
         Candidate::encode_all(&all, &mut bytes);
