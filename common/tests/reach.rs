@@ -16,8 +16,8 @@ use std::time::Duration;
 use common::netsim::Random;
 use common::netsim::router::{Filtering, RouterKind, SimulatedFirewall, SimulatedRouter, Spoilt};
 use common::path::ways::{
-    ADDRESSES_MAX, Allowance, Base, Candidate, KNOCK_BYTES, Kind, Knock, Meeting, News, Origin, Pair, Role, Rounds,
-    Step, TIMES, merge,
+    ADDRESSES_MAX, Allowance, Base, Candidate, KNOCK_BYTES, Kind, Knock, Meeting, Origin, Pair, Role, Rounds, Step,
+    TIMES, merge,
 };
 use common::units::Timestamp;
 
@@ -232,8 +232,9 @@ impl World {
         let free = (0..).map(|_| PORTS.start() + self.random.below(64) as u16).find(|port| !taken.contains(port));
         self.hosts[host].place = free.map(|port| Allocation { port, seen, allowed: BTreeSet::new() });
         let meeting = self.hosts[host].meeting.as_mut().unwrap();
-        meeting.remove_relay();
-        meeting.set_relay(RELAY.ip(), PORTS, now);
+        meeting.close_base(Base::Relay);
+        meeting.seek_at(RELAY.ip(), PORTS, now);
+        meeting.open_base(Base::Relay, Some(RELAY.ip()), now);
     }
 
     fn arrival(&mut self, host: usize, route: Pair, now: Timestamp) -> Option<(usize, Pair)> {
@@ -340,7 +341,7 @@ impl World {
         let meeting = host.meeting.as_mut().unwrap();
         if !self.one_port && host.rounds.poll(!meeting.is_empty(), meeting.is_near(now), now) {
             host.other_port = Some(host.other_port.map_or(OTHER_PORT, |port| port + 1));
-            meeting.set_other_port(now);
+            meeting.open_base(Base::OtherPort, None, now);
         }
     }
 
@@ -357,7 +358,7 @@ impl World {
         let [one, other] = &mut self.hosts;
         let (host, friend) = if at == 0 { (one, other) } else { (other, one) };
         if friend.note_at.take_if(|due| *due <= now).is_some() {
-            host.meeting.as_mut().unwrap().set_news(News::Note, &friend.note, now);
+            host.meeting.as_mut().unwrap().set_news(Origin::Note, &friend.note, now);
             host.rounds.on_news(now);
         }
     }

@@ -54,7 +54,7 @@ impl Line {
         self.works(from) == works && self.turns.iter().all(|turn| *turn <= from || *turn > to)
     }
 
-    fn route_of(&self, end: usize) -> Pair {
+    fn pair_of(&self, end: usize) -> Pair {
         self.ends[1 - end].into()
     }
 }
@@ -96,11 +96,11 @@ impl World {
         let (due, later) = self.under_way.drain(..).partition(|(arrival, ..)| *arrival <= at(ms));
         self.under_way = later;
         for (_, line, end, message) in due {
-            let route = self.lines[line].route_of(end);
+            let pair = self.lines[line].pair_of(end);
             match message {
                 Message::Question(number, nonce) => {
                     let allowance = &mut self.allowances[end];
-                    if self.ends[end].on_question(route, number, QUESTION_BYTES as usize, allowance, at(ms)) {
+                    if self.ends[end].on_question(pair, number, QUESTION_BYTES as usize, allowance, at(ms)) {
                         self.send(line, end, Message::Answer(nonce), ms);
                     }
                     // Whoever hears it answers in another's name, too.
@@ -109,8 +109,8 @@ impl World {
                     }
                 }
                 Message::Answer(nonce) => {
-                    if self.ends[end].on_answer(route, nonce, at(ms)) {
-                        self.proved[end].push(route);
+                    if self.ends[end].on_answer(pair, nonce, at(ms)) {
+                        self.proved[end].push(pair);
                     }
                 }
             }
@@ -118,15 +118,15 @@ impl World {
         for end in [0, 1] {
             while let Some(act) = self.ends[end].poll(at(ms), self.random.bits(), &mut self.allowances[end]) {
                 match act {
-                    Act::Take(route) => {
-                        assert!(self.proved[end].contains(&route), "video goes to {route:?}, which has not answered");
+                    Act::Take(pair) => {
+                        assert!(self.proved[end].contains(&pair), "video goes to {pair:?}, which has not answered");
                         self.moves[end].push(ms);
                     }
-                    Act::Ask { route, number, nonce, is_full } => {
+                    Act::Ask { pair, number, nonce, is_full } => {
                         self.questions += 1;
-                        assert!(!is_full || self.proved[end].contains(&route), "something long goes to {route:?}");
-                        self.to_victim[end] += if route.to == VICTIM { QUESTION_BYTES } else { 0 };
-                        if let Some(line) = self.lines.iter().position(|line| line.route_of(end) == route) {
+                        assert!(!is_full || self.proved[end].contains(&pair), "something long goes to {pair:?}");
+                        self.to_victim[end] += if pair.to == VICTIM { QUESTION_BYTES } else { 0 };
+                        if let Some(line) = self.lines.iter().position(|line| line.pair_of(end) == pair) {
                             self.send(line, end, Message::Question(number, nonce), ms);
                         }
                     }
@@ -143,7 +143,7 @@ impl World {
     /// Returns the line on which an end sends.
     fn used(&self, end: usize) -> &Line {
         let used = self.ends[end].used();
-        self.lines.iter().find(|line| line.route_of(end) == used).unwrap()
+        self.lines.iter().find(|line| line.pair_of(end) == used).unwrap()
     }
 }
 
@@ -165,7 +165,7 @@ fn world(seed: u64, lines: impl FnOnce(&mut Random) -> Vec<Line>) -> World {
     };
     let begin = |end: usize| {
         let kind = if lines[0].is_relay { Kind::Relayed } else { Kind::ServerReflexive };
-        let mut steering = Steering::new(lines[0].route_of(end), kind, at(0));
+        let mut steering = Steering::new(lines[0].pair_of(end), kind, at(0));
         steering.set_told(&told(end), at(0));
         steering
     };
@@ -173,7 +173,7 @@ fn world(seed: u64, lines: impl FnOnce(&mut Random) -> Vec<Line>) -> World {
     World {
         random,
         allowances: [Allowance::default(), Allowance::default()],
-        proved: [0, 1].map(|end| vec![lines[0].route_of(end)]),
+        proved: [0, 1].map(|end| vec![lines[0].pair_of(end)]),
         to_victim: [0; 2],
         lines,
         ends,

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::path::ways::Candidate;
+use crate::path::ways::{Candidate, Scope};
 
 /// The way outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -272,7 +272,7 @@ impl Outside {
 
 /// True for an IPv6 address that is known outside the house.
 fn is_global(ip: IpAddr) -> bool {
-    matches!(ip, IpAddr::V6(ip) if !ip.is_loopback() && !ip.is_unique_local() && !ip.is_unicast_link_local())
+    ip.is_ipv6() && Scope::of(ip) == Scope::World
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use common::path::ways::{Act, Allowance, Candidate, Kind, Pair, Probe, Role, SEALED_BYTES, Steering};
+use common::path::ways::{Act, Allowance, Base, Candidate, Kind, Pair, Probe, Role, SEALED_BYTES, Steering};
 use common::units::Timestamp;
 
 use super::proof::{Seals, random};
@@ -49,14 +49,14 @@ impl Course {
         self.call == *call
     }
 
-    /// Sets the address from which this machine's relay passes packets on; none: there is no relay.
-    pub(crate) fn set_relay(&mut self, relay: Option<IpAddr>) {
-        self.steering.set_relay(relay);
+    /// Asks from another base of this machine as well from now on; `at`: of a relay, the address from which it passes packets on.
+    pub(crate) fn open_base(&mut self, base: Base, at: Option<IpAddr>, now: Timestamp) {
+        self.steering.open_base(base, at, now);
     }
 
-    /// Asks from another port of this machine as well from now on.
-    pub(crate) fn set_other_port(&mut self, now: Timestamp) {
-        self.steering.set_other_port(now);
+    /// Asks from that base no more.
+    pub(crate) fn close_base(&mut self, base: Base) {
+        self.steering.close_base(base);
     }
 
     /// Returns true if the call's packets pass a relay.
@@ -101,8 +101,8 @@ impl Course {
     ) -> Result<(), Failure> {
         while let Some(act) = self.steering.poll(now, u64::from_le_bytes(random()?), allowance) {
             match act {
-                Act::Take(route) => self.take(route),
-                Act::Ask { route, number, nonce, is_full } => self.ask(route, (number, nonce), is_full, &own, now)?,
+                Act::Take(pair) => self.take(pair),
+                Act::Ask { pair, number, nonce, is_full } => self.ask(pair, (number, nonce), is_full, &own, now)?,
             }
         }
         Ok(())
@@ -118,26 +118,26 @@ impl Course {
         self.steering.poll_timeout(now, allowance)
     }
 
-    fn take(&mut self, route: Pair) {
+    fn take(&mut self, pair: Pair) {
         let base = self.sending.route_of(self.base);
-        self.sending.take((route != base).then_some(route));
-        let kind = self.steering.kind_of(route).unwrap_or(Kind::PeerReflexive);
-        limited!(info, "packets to {} now go {} ({})", self.call.peer(), kind.name(), route.to);
+        self.sending.take((pair != base).then_some(pair));
+        let kind = self.steering.kind_of(pair).unwrap_or(Kind::PeerReflexive);
+        limited!(info, "packets to {} now go {} ({})", self.call.peer(), kind.name(), pair.to);
     }
 
     fn ask(
         &mut self,
-        route: Pair,
+        pair: Pair,
         (number, nonce): (u64, u64),
         is_full: bool,
         own: &impl Fn() -> Vec<Candidate>,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        if !route.is_relayed() && !self.sending.reaches(route.to) {
+        if !pair.is_relayed() && !self.sending.reaches(pair.to) {
             return Ok(());
         }
         // It makes the question longer.
-        let is_used = route == self.steering.used() && self.steering.is_proved(route, now);
+        let is_used = pair == self.steering.used() && self.steering.is_proved(pair, now);
         let tells = is_used && now >= self.tell_at;
         if tells {
             self.tell_at = now + TELL;
@@ -145,7 +145,7 @@ impl Course {
         let candidates = if tells { own() } else { Vec::new() };
         // With its mark a packet is one byte longer.
         let length = if is_full { (self.call.longest() + 1).saturating_sub(SEALED_BYTES) } else { 0 };
-        self.sending.send(route, &self.seals.seal(Probe::Question { number, nonce, candidates }.encode(length))?);
+        self.sending.send(pair, &self.seals.seal(Probe::Question { number, nonce, candidates }.encode(length))?);
         Ok(())
     }
 }

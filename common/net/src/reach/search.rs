@@ -7,13 +7,12 @@
 //! the place at the relay is bound to it.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use common::config::Turn;
 use common::path::ways::{
-    Allowance, Base, Candidate, HeardKnocks, KNOCK_BYTES, Kind, Knock, Meeting, News, Origin, Pair, Role, Rounds, Step,
-    merge,
+    Allowance, Base, Candidate, HeardKnocks, KNOCK_BYTES, Kind, Knock, Meeting, Origin, Pair, Role, Rounds, Step, merge,
 };
 use common::reach::{Outside, Place, Port};
 use common::units::Timestamp;
@@ -283,16 +282,15 @@ impl Search {
         let Some(call) = call else { return };
         let kind = self.kind_of(call.address());
         self.course = Course::new(call, self.role, kind, self.meeting.given(), self.beside.sending(), now);
-        if let (Some(course), true) = (&mut self.course, self.other.is_open()) {
-            course.set_other_port(now);
+        if let Some(course) = &mut self.course {
+            self.meeting.bases().for_each(|(base, at)| course.open_base(base, at, now));
         }
-        self.tell_relay();
     }
 
     /// Looks first, after the call, where the peer has been in it.
     fn keep_proved(&mut self, now: Timestamp) {
-        if let Some((route, kind)) = self.course.as_ref().and_then(|course| course.proved(now)) {
-            self.meeting.on_proved(route, kind, now);
+        if let Some((pair, kind)) = self.course.as_ref().and_then(|course| course.proved(now)) {
+            self.meeting.on_proved(pair, kind, now);
         }
     }
 
@@ -307,24 +305,35 @@ impl Search {
             // A router that has opened the first port is not asked for more.
             let asks_router = self.mapping.as_ref().is_some_and(|mapping| mapping.opened().is_none());
             if self.other.open(self.beside.sending(), self.stun.servers(), asks_router, now) {
-                let now = now + OtherPort::OPENS;
-                self.meeting.set_other_port(now);
-                if let Some(course) = &mut self.course {
-                    course.set_other_port(now);
-                }
+                self.open_base(Base::OtherPort, None, now + OtherPort::OPENS);
             }
         }
         self.rounds.poll_timeout()
     }
 
-    /// Tells the call's course of the relay.
-    fn tell_relay(&mut self) {
-        let relay = match self.place() {
-            Some(Allocation::At(at)) => Some(at.ip()),
-            _ => None,
-        };
+    /// Looks from another base as well, before a call and during it; `at`: of a relay, its address.
+    fn open_base(&mut self, base: Base, at: Option<IpAddr>, now: Timestamp) {
+        self.meeting.open_base(base, at, now);
         if let Some(course) = &mut self.course {
-            course.set_relay(relay);
+            course.open_base(base, at, now);
+        }
+    }
+
+    fn close_base(&mut self, base: Base) {
+        self.meeting.close_base(base);
+        if let Some(course) = &mut self.course {
+            course.close_base(base);
+        }
+    }
+
+    /// Takes notice of the state of the place at the relay.
+    fn on_place(&mut self, now: Timestamp) {
+        match self.place() {
+            Some(Allocation::At(at)) => {
+                self.meeting.seek_at(at.ip(), self.turn.ports.clone(), now);
+                self.open_base(Base::Relay, Some(at.ip()), now);
+            }
+            _ => self.close_base(Base::Relay),
         }
     }
 
@@ -378,13 +387,13 @@ impl Search {
             }
             while let Some(step) = self.meeting.poll(now, u128::from_le_bytes(random()?), &mut self.allowance) {
                 match step {
-                    Step::Knock(route) if route.is_relayed() || self.reaches(route.to) => {
-                        let [nonce, echo] = self.meeting.nonces(route);
+                    Step::Knock(pair) if pair.is_relayed() || self.reaches(pair.to) => {
+                        let [nonce, echo] = self.meeting.nonces(pair);
                         let knock = Knock { made_ms: clock::unix_ms(), nonce, echo };
-                        self.beside.sending().send(route, &self.knocks.make(&knock));
+                        self.beside.sending().send(pair, &self.knocks.make(&knock));
                     }
                     Step::Knock(_) => {}
-                    Step::Dial(route) => return Ok(Found::Path(self.beside.sending().let_in(route))),
+                    Step::Dial(pair) => return Ok(Found::Path(self.beside.sending().let_in(pair))),
                 }
             }
             let course = self.drive_course(now)?;
@@ -405,22 +414,16 @@ impl Search {
                     }
                 }
                 () = wait::of(self.relaying.as_mut().map(Relaying::changed)) => {
-                    match self.place() {
-                        Some(Allocation::At(at)) => {
-                            self.meeting.set_relay(at.ip(), self.turn.ports.clone(), clock::now());
-                        }
-                        _ => self.meeting.remove_relay(),
-                    }
-                    self.tell_relay();
+                    self.on_place(clock::now());
                 }
                 call = another_call(&mut self.calls) => self.on_call(call),
                 candidates = wait::of(self.notes.as_mut().map(Notes::next)) => {
                     let now = clock::now();
-                    self.meeting.set_news(News::Note, &candidates, now);
+                    self.meeting.set_news(Origin::Note, &candidates, now);
                     self.rounds.on_news(now);
                 }
                 candidates = wait::of(self.house.as_mut().map(House::next)) => {
-                    self.meeting.set_news(News::House, &candidates, clock::now());
+                    self.meeting.set_news(Origin::House, &candidates, clock::now());
                 }
                 () = wait::of(self.mapping.as_mut().map(Mapping::changed)) => {}
                 () = wait::until(next) => {}

@@ -14,8 +14,9 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::time::Duration;
 
+use super::kinds::Origin;
+use super::quota::Spent;
 use crate::units::Timestamp;
 
 /// Most bytes to an address that has not answered for each that came from it (RFC 9000, section 8.1).
@@ -25,99 +26,6 @@ const ADDRESSES_MAX: usize = 64;
 /// Addresses from which packets came that are remembered, and most bytes that one may get for them.
 const HEARD_MAX: usize = 64;
 const CREDIT_MAX: u64 = 4_096;
-const HOUR_US: u128 = 3_600_000_000;
-
-/// Source of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Origin {
-    /// This machine's user: the configuration, an introduction, a ticket, a name.
-    User,
-    /// A note at a mailbox server.
-    Note,
-    /// Somebody in the same house.
-    House,
-    /// The other end of a call.
-    Call,
-    /// A packet that came from there.
-    Packet,
-    /// A place at this machine's relay that was guessed.
-    Relay,
-}
-
-/// A quota that fills again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quota {
-    /// Most bytes at once.
-    pub burst: u64,
-    /// Bytes that come back in an hour; at least 1.
-    pub per_hour: u64,
-}
-
-impl Quota {
-    const fn per_s(bytes: u64, burst: u64) -> Self {
-        Self { burst, per_hour: 3_600 * bytes }
-    }
-
-    /// Returns the time in which so many bytes come back, rounded up, and down.
-    fn earns(self, bytes: u64) -> [Duration; 2] {
-        let (us, per_hour) = (u128::from(bytes) * HOUR_US, u128::from(self.per_hour));
-        [us.div_ceil(per_hour), us / per_hour].map(|us| Duration::from_micros(us.try_into().unwrap_or(u64::MAX)))
-    }
-
-    /// Returns the most bytes that may go within `span`.
-    pub fn within(self, span: Duration) -> u64 {
-        let earned = span.as_micros() * u128::from(self.per_hour) / HOUR_US;
-        self.burst.saturating_add(earned.try_into().unwrap_or(u64::MAX))
-    }
-}
-
-impl Origin {
-    /// All of them.
-    pub const ALL: [Self; 6] = [Self::User, Self::Note, Self::House, Self::Call, Self::Packet, Self::Relay];
-
-    /// Returns the quota for all addresses of this origin.
-    pub const fn quota(self) -> Quota {
-        match self {
-            // Sixteen addresses from two ports and through a relay, ten knocks a second.
-            Self::User => Quota::per_s(20_000, 20_000),
-            // Two seconds at full speed, then some twenty packets a second.
-            Self::Note => Quota::per_s(1_000, 20_000),
-            Self::House => Quota::per_s(1_000, 12_000),
-            Self::Call => Quota::per_s(1_000, 6_000),
-            Self::Packet => Quota::per_s(8_000, 8_000),
-            // All places of a relay once, and then each every second.
-            Self::Relay => Quota::per_s(5_000, 6_000),
-        }
-    }
-
-    /// Returns the quota of one address; none: it gets what came from it, [`TIMES`] times.
-    pub const fn of_each(self) -> Option<Quota> {
-        match self {
-            // Half a minute of knocks, then four a second.
-            Self::User => Some(Quota::per_s(170, 40_000)),
-            Self::Note | Self::House | Self::Call => Some(Quota { burst: 12_000, per_hour: 12_000 }),
-            Self::Packet => None,
-            Self::Relay => Some(Quota::per_s(40, 4_000)),
-        }
-    }
-}
-
-/// The rest of a quota, as the time at which all that was taken has come back.
-#[derive(Clone, Copy, Debug, Default)]
-struct Spent(Timestamp);
-
-impl Spent {
-    /// Returns the time from which on so many bytes may be taken; none: they are more than ever at once.
-    fn opens_at(self, quota: Quota, bytes: u64) -> Option<Timestamp> {
-        let [_, earned] = quota.earns(quota.burst.checked_sub(bytes)?);
-        Some(Timestamp::from_us(self.0.as_us().saturating_sub(earned.as_micros().try_into().unwrap_or(u64::MAX))))
-    }
-
-    fn take(&mut self, quota: Quota, bytes: u64, now: Timestamp) {
-        let [earned, _] = quota.earns(bytes);
-        self.0 = self.0.max(now) + earned;
-    }
-}
 
 /// Bytes that came from an address and are not spent yet.
 #[derive(Clone, Copy, Debug)]
@@ -207,18 +115,20 @@ impl Allowance {
         if self.of(origin).count() < ADDRESSES_MAX {
             return Some(now);
         }
-        self.of(origin).map(|(_, spent)| spent.0).min()
+        self.of(origin).map(|(_, spent)| spent.ends()).min()
     }
 
     fn make_room(&mut self, origin: Origin, now: Timestamp) {
         if self.of(origin).count() >= ADDRESSES_MAX {
-            self.addresses.retain(|(of, _), spent| *of != origin || spent.0 > now);
+            self.addresses.retain(|(of, _), spent| *of != origin || spent.ends() > now);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -2,42 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use super::kinds::Kind;
+use super::scope::Scope;
+
 /// Most addresses that one machine gives another.
 pub const ADDRESSES_MAX: usize = 8;
-
-/// Kinds of addresses, by their source. The order is that of preference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Kind {
-    /// An IPv6 address of the machine: no router translates it.
-    HostIpv6,
-    /// An IPv4 address of the machine: its own house, or a machine without a router.
-    Host,
-    /// The router gave it when it was asked.
-    Mapped,
-    /// A server outside has seen it.
-    ServerReflexive,
-    /// Source of a knock.
-    PeerReflexive,
-    /// A relay passes on what comes there, or what is sent there goes through one.
-    Relayed,
-}
-
-impl Kind {
-    /// Kinds that travel; their places in this list are their numbers.
-    const TOLD: [Self; 5] = [Self::HostIpv6, Self::Host, Self::Mapped, Self::ServerReflexive, Self::Relayed];
-
-    /// Returns its name in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::HostIpv6 => "directly over IPv6",
-            Self::Host => "directly",
-            Self::Mapped => "through a port that the router has opened",
-            Self::ServerReflexive | Self::PeerReflexive => "through the routers",
-            Self::Relayed => "through a relay",
-        }
-    }
-}
 
 /// An address at which a machine may be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,21 +26,12 @@ impl Candidate {
 
     /// Returns true if the address means something in its own house only, or between a carrier and its homes.
     pub(super) fn is_in_house(&self) -> bool {
-        let is_private = match self.address.ip() {
-            IpAddr::V4(ip) => {
-                let is_carriers = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;
-                ip.is_private() || ip.is_loopback() || ip.is_link_local() || is_carriers
-            }
-            IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local(),
-        };
-        matches!(self.kind, Kind::Host | Kind::HostIpv6) && is_private
+        matches!(self.kind, Kind::Host | Kind::HostIpv6) && Scope::of(self.address.ip()) < Scope::World
     }
 
     /// Appends its bytes: kind and family, address, port.
     pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
-        // An address that was learned has been seen.
-        let told = if self.kind == Kind::PeerReflexive { Kind::ServerReflexive } else { self.kind };
-        let kind = Kind::TOLD.iter().position(|kind| *kind == told).unwrap_or_default() as u8;
+        let kind = self.kind.number();
         match self.address.ip() {
             IpAddr::V4(ip) => {
                 bytes.push(kind);
@@ -88,7 +48,7 @@ impl Candidate {
     /// Takes one from the front of `bytes`; none if that is no candidate.
     pub(super) fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let first = take::<1>(bytes)?[0];
-        let kind = *Kind::TOLD.get(usize::from(first & !V6))?;
+        let kind = Kind::of_number(first & !V6)?;
         let ip: IpAddr = match first & V6 {
             0 => Ipv4Addr::from(take::<4>(bytes)?).into(),
             _ => Ipv6Addr::from(take::<16>(bytes)?).into(),

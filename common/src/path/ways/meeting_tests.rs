@@ -1,3 +1,6 @@
+use super::super::allowance::TIMES;
+use super::super::candidate::ADDRESSES_MAX;
+use super::super::checklist::{LEARNED_MAX, TOLD_MAX};
 use super::*;
 
 fn candidate(kind: Kind, text: &str) -> Candidate {
@@ -34,6 +37,12 @@ impl Tested {
         Self { meeting: Meeting::new(role, told, now), allowance: Allowance::default() }
     }
 
+    fn set_relay(&mut self, relay: &str, ports: RangeInclusive<u16>) {
+        let relay = relay.parse().unwrap();
+        self.meeting.seek_at(relay, ports, at(0));
+        self.meeting.open_base(Base::Relay, Some(relay), at(0));
+    }
+
     /// Takes a knock that returns `echo`.
     fn hear(&mut self, from: Pair, echo: u64, is_new: bool, now: Timestamp) {
         let knock = Knock { made_ms: 0, nonce: 7, echo };
@@ -42,9 +51,9 @@ impl Tested {
 
     fn on_knock(&mut self, from: Pair, now: Timestamp) {
         self.hear(from, 0, true, now);
-        let Some(path) = self.meeting.paths.iter_mut().find(|path| path.route == from) else { return };
-        path.nonce = path.nonce.max(1);
-        let echo = path.nonce;
+        let Some(check) = self.meeting.checks.get_mut(from) else { return };
+        check.own.nonce = check.own.nonce.max(1);
+        let echo = check.own.nonce;
         self.hear(from, echo, true, now);
     }
 
@@ -119,22 +128,22 @@ fn a_knock_is_answered_at_once_and_dialled() {
 fn a_new_note_takes_the_place_of_the_one_before_and_of_nothing_else() {
     let [told, one, other] = [5, 6, 7].map(|n| candidate(Kind::ServerReflexive, &format!("203.0.113.{n}:20000")));
     let mut meeting = Tested::new(Role::Waits, &[told], at(0));
-    meeting.set_relay("198.51.100.9".parse().unwrap(), 49_152..=49_215, at(0));
+    meeting.set_relay("198.51.100.9", 49_152..=49_215);
     let knows = |meeting: &Tested, candidate: Candidate| {
         let [direct, relayed] = [Base::Port, Base::Relay].map(|via| Pair { to: candidate.address, base: via });
         assert_eq!(meeting.kind_of(direct).is_some(), meeting.kind_of(relayed).is_some());
         meeting.kind_of(direct).is_some()
     };
-    meeting.set_news(News::Note, &[one, told], at(10));
+    meeting.set_news(Origin::Note, &[one, told], at(10));
     assert!(knows(&meeting, told) && knows(&meeting, one));
     meeting.restart(at(20));
-    meeting.set_news(News::Note, &[other], at(30));
+    meeting.set_news(Origin::Note, &[other], at(30));
     assert!(knows(&meeting, one) && !knows(&meeting, other), "one in two seconds");
     let _ = steps(&mut meeting, 2_010, 2_011);
     assert!(knows(&meeting, told) && knows(&meeting, other) && !knows(&meeting, one));
     // One that works is kept.
     meeting.on_knock(other.address.into(), at(4_000));
-    meeting.set_news(News::Note, &[one], at(4_050));
+    meeting.set_news(Origin::Note, &[one], at(4_050));
     assert!(meeting.kind_of(other.address.into()).is_some() && knows(&meeting, one));
     let knocks = steps(&mut meeting, 4_050, 4_051);
     assert!(knocks.contains(&(4_050, Step::Knock(one.address.into()))), "{knocks:?}");
@@ -142,7 +151,7 @@ fn a_new_note_takes_the_place_of_the_one_before_and_of_nothing_else() {
     for n in 0..1_000_u64 {
         let many: Vec<_> =
             (1..20).map(|m| candidate(Kind::ServerReflexive, &format!("203.0.{}.{m}:9", n % 250))).collect();
-        meeting.set_news(News::Note, &many, at(10_000 + 2_000 * n));
+        meeting.set_news(Origin::Note, &many, at(10_000 + 2_000 * n));
         meeting.on_knock(many[0].address.into(), at(10_000 + 2_000 * n));
     }
     assert!(meeting.len() <= 8 * ADDRESSES_MAX, "{}", meeting.len());
@@ -155,16 +164,16 @@ fn news_from_the_house_and_notes_leave_each_other_alone_and_stay_bounded() {
     let [here, other] = [7, 8].map(|n| candidate(Kind::Host, &format!("192.168.1.{n}:20000")));
     let six = candidate(Kind::HostIpv6, "[2001:db8::1]:20000");
     let mut meeting = Tested::new(Role::Waits, &[], at(0));
-    meeting.set_relay("2001:db8::9".parse().unwrap(), 49_152..=49_155, at(0));
-    meeting.set_news(News::Note, &[note], at(10));
-    meeting.set_news(News::House, &[here, six], at(20));
+    meeting.set_relay("2001:db8::9", 49_152..=49_155);
+    meeting.set_news(Origin::Note, &[note], at(10));
+    meeting.set_news(Origin::House, &[here, six], at(20));
     assert_eq!(meeting.len(), 3, "nothing in the house is asked for through a relay");
-    meeting.set_news(News::House, &[other], at(2_020));
+    meeting.set_news(Origin::House, &[other], at(2_020));
     let knows = [note, here, six, other].map(|candidate| meeting.kind_of(candidate.address.into()).is_some());
     assert_eq!(knows, [true, false, false, true]);
     for n in 0..1_000_u64 {
         let lies: Vec<_> = (1..20).map(|m| candidate(Kind::Host, &format!("10.0.{}.{m}:9", n % 250))).collect();
-        meeting.set_news(News::House, &lies, at(10_000 + 2_000 * n));
+        meeting.set_news(Origin::House, &lies, at(10_000 + 2_000 * n));
     }
     assert_eq!(meeting.len(), 1 + ADDRESSES_MAX);
     assert_eq!(meeting.kind_of(note.address.into()), Some(Kind::ServerReflexive));
@@ -216,17 +225,17 @@ fn ways_from_there_to_here_only_do_not_keep_the_relay_from_being_dialled() {
             ways.iter().chain([&relayed]).for_each(|way| meeting.on_knock(*way, at(ms)));
         }
         // Each attempt takes two seconds.
-        if let Some((route, _)) = dialled.last().filter(|(_, began)| ms == began + 2_000) {
-            meeting.on_dial_failed(*route, at(ms));
+        if let Some((pair, _)) = dialled.last().filter(|(_, began)| ms == began + 2_000) {
+            meeting.on_dial_failed(*pair, at(ms));
         }
         while let Some(step) = meeting.poll(at(ms), 1) {
-            if let Step::Dial(route) = step {
-                dialled.push((route, ms));
+            if let Step::Dial(pair) = step {
+                dialled.push((pair, ms));
             }
         }
     }
-    let routes: Vec<_> = dialled.iter().map(|(route, _)| *route).collect();
-    assert_eq!(routes[..4], [ways[0], ways[1], relayed, ways[0]], "{dialled:?}");
+    let pairs: Vec<_> = dialled.iter().map(|(pair, _)| *pair).collect();
+    assert_eq!(pairs[..4], [ways[0], ways[1], relayed, ways[0]], "{dialled:?}");
 }
 
 #[test]
@@ -239,18 +248,18 @@ fn a_router_that_shows_each_dial_another_port_does_not_keep_the_relay_from_being
             meeting.on_knock(SocketAddr::from(([203, 0, 113, 5], port)).into(), at(ms));
             meeting.on_knock(relayed, at(ms));
         }
-        if let Some((route, _)) = dialled.last().filter(|(_, began)| ms == began + 2_000) {
-            meeting.on_dial_failed(*route, at(ms));
+        if let Some((pair, _)) = dialled.last().filter(|(_, began)| ms == began + 2_000) {
+            meeting.on_dial_failed(*pair, at(ms));
         }
         while let Some(step) = meeting.poll(at(ms), 1) {
-            if let Step::Dial(route) = step {
-                dialled.push((route, ms));
+            if let Step::Dial(pair) = step {
+                dialled.push((pair, ms));
                 port += 1;
             }
         }
     }
-    let routes: Vec<_> = dialled.iter().map(|(route, _)| *route).collect();
-    assert_eq!(routes[1], relayed, "{dialled:?}");
+    let pairs: Vec<_> = dialled.iter().map(|(pair, _)| *pair).collect();
+    assert_eq!(pairs[1], relayed, "{dialled:?}");
 }
 
 #[test]
@@ -271,8 +280,8 @@ fn ways_that_are_new_with_each_knock_are_not_near_for_ever() {
 fn another_port_knocks_wherever_the_first_one_does_and_a_further_one_takes_its_place() {
     let [told, note] = ["203.0.113.5:20000", "203.0.113.6:20000"].map(|text| candidate(Kind::ServerReflexive, text));
     let mut meeting = Tested::new(Role::Dials, &[told], at(0));
-    meeting.set_other_port(at(0));
-    meeting.set_news(News::Note, &[note], at(0));
+    meeting.open_base(Base::OtherPort, None, at(0));
+    meeting.set_news(Origin::Note, &[note], at(0));
     let there = |candidate: Candidate| Pair { to: candidate.address, base: Base::OtherPort };
     let all: Vec<_> = steps(&mut meeting, 0, 1).into_iter().map(|(_, step)| step).collect();
     let wanted = [told.address.into(), there(told), note.address.into(), there(note)].map(Step::Knock);
@@ -281,13 +290,13 @@ fn another_port_knocks_wherever_the_first_one_does_and_a_further_one_takes_its_p
     meeting.on_knock(there(told), at(10));
     assert!(meeting.is_near(at(10)));
     assert_eq!(meeting.poll(at(60), 1), Some(Step::Dial(there(told))));
-    meeting.set_other_port(at(70));
+    meeting.open_base(Base::OtherPort, None, at(70));
     assert!(!meeting.is_near(at(70)) && meeting.len() == 4);
     meeting.on_knock(told.address.into(), at(80));
     assert!(steps(&mut meeting, 80, 130).contains(&(80, Step::Dial(told.address.into()))), "nobody dials now");
     // Of two ports at which the other is heard the first one.
     let mut meeting = Tested::new(Role::Dials, &[told], at(0));
-    meeting.set_other_port(at(0));
+    meeting.open_base(Base::OtherPort, None, at(0));
     meeting.on_knock(there(told), at(10));
     meeting.on_knock(told.address.into(), at(20));
     let dialled = steps(&mut meeting, 20, 100).into_iter().find(|(_, step)| matches!(step, Step::Dial(_)));
@@ -297,7 +306,7 @@ fn another_port_knocks_wherever_the_first_one_does_and_a_further_one_takes_its_p
         let many: Vec<_> =
             (1..40).map(|m| candidate(Kind::ServerReflexive, &format!("203.0.{}.{m}:9", n % 250))).collect();
         meeting.add(&many, at(100 + n));
-        meeting.set_news(News::Note, &many, at(100 + 2_000 * n));
+        meeting.set_news(Origin::Note, &many, at(100 + 2_000 * n));
     }
     assert!(meeting.len() <= 2 * (TOLD_MAX + TOLD_MAX), "{}", meeting.len());
 }
@@ -327,13 +336,24 @@ fn a_forged_source_gets_three_times_what_came_and_is_forgotten() {
         let mut meeting = Tested::new(role, &[], at(0));
         meeting.hear(victim, 0, true, at(0));
         let all = steps(&mut meeting, 0, 120_000);
-        assert_eq!(all.len() as u64, crate::path::ways::TIMES, "{role:?} {all:?}");
+        assert_eq!(all.len() as u64, TIMES, "{role:?} {all:?}");
         assert!(all.iter().all(|(_, step)| *step == Step::Knock(victim)));
         assert_eq!((meeting.len(), meeting.timeout(at(120_000))), (0, None));
         // One that has come before shows nothing, and one that goes on coming is as good as three.
         meeting.hear(victim, 0, false, at(200_000));
         assert!(meeting.is_empty());
     }
+}
+
+#[test]
+fn through_a_relay_a_forged_source_gets_no_more() {
+    let victim = Pair::from(SocketAddr::from(([198, 51, 100, 66], 53)));
+    let mut meeting = Tested::new(Role::Waits, &[], at(0));
+    meeting.hear(victim, 0, true, at(0));
+    meeting.set_relay("198.51.100.9", 49_152..=49_155);
+    let all = steps(&mut meeting, 0, 120_000);
+    let to_victim = all.iter().filter(|(_, step)| matches!(step, Step::Knock(pair) if pair.to == victim.to)).count();
+    assert_eq!(to_victim as u64, TIMES);
 }
 
 #[test]
@@ -344,9 +364,10 @@ fn where_clocks_differ_ways_are_proved_by_what_is_returned() {
     let [nonce, echo] = meeting.nonces(told.address.into());
     assert_eq!(echo, 0);
     // Its time is not believed, and no knock leaves for it.
-    let before = meeting.paths[0].next;
+    let next = |meeting: &Tested| meeting.checks.get(told.address.into()).map(Check::wanted);
+    let before = next(&meeting);
     meeting.hear(told.address.into(), 0, false, at(50));
-    assert_eq!((meeting.nonces(told.address.into()), meeting.paths[0].next), ([nonce, 7], before));
+    assert_eq!((meeting.nonces(told.address.into()), next(&meeting)), ([nonce, 7], before));
     assert!(!meeting.is_near(at(50)));
     meeting.hear(told.address.into(), nonce, false, at(300));
     assert!(steps(&mut meeting, 300, 400).iter().any(|(_, step)| *step == Step::Dial(told.address.into())));
@@ -376,8 +397,8 @@ fn what_a_note_says_of_this_machine_or_house_is_left_out() {
         meeting.set_news(news, &all, at(0));
         all.iter().map(|one| meeting.kind_of(one.address.into()).is_some()).collect::<Vec<_>>()
     };
-    assert_eq!(known(News::Note), [false, false, false, true]);
-    assert_eq!(known(News::House), [false, true, true, true]);
+    assert_eq!(known(Origin::Note), [false, false, false, true]);
+    assert_eq!(known(Origin::House), [false, true, true, true]);
 }
 
 #[test]
@@ -409,7 +430,7 @@ const RELAY: &str = "198.51.100.9";
 
 fn with_relay(told: &[Candidate]) -> Tested {
     let mut meeting = Tested::new(Role::Dials, told, at(0));
-    meeting.set_relay(RELAY.parse().unwrap(), 49_152..=49_155, at(0));
+    meeting.set_relay(RELAY, 49_152..=49_155);
     meeting
 }
 
@@ -442,10 +463,10 @@ fn the_other_is_sought_at_every_place_of_the_relay_until_something_works() {
         let mut places: Vec<_> = all
             .iter()
             .filter_map(|(_, step)| match step {
-                Step::Knock(route) if route.to.ip() == RELAY.parse::<IpAddr>().unwrap() => Some(*route),
+                Step::Knock(pair) if pair.to.ip() == RELAY.parse::<IpAddr>().unwrap() => Some(*pair),
                 _ => None,
             })
-            .map(|route| (route.to.port(), route.is_relayed()))
+            .map(|pair| (pair.to.port(), pair.is_relayed()))
             .collect();
         places.sort_unstable();
         places.dedup();
@@ -475,7 +496,7 @@ fn without_the_relay_its_ways_are_forgotten_and_the_house_is_never_asked_for_thr
     let mut meeting = with_relay(&[local, six, told]);
     assert_eq!(meeting.len(), 4);
     assert_eq!(meeting.kind_of(Pair { to: told.address, base: Base::Relay }), Some(Kind::Relayed));
-    meeting.remove_relay();
+    meeting.close_base(Base::Relay);
     assert_eq!(meeting.len(), 3);
     let many: Vec<_> = (1..100).map(|n| candidate(Kind::ServerReflexive, &format!("203.0.113.{n}:1"))).collect();
     let mut meeting = with_relay(&many);

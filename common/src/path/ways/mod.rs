@@ -4,8 +4,8 @@
 //!
 //! Before a call the checks are knocks, small datagrams that open the ways through both routers ([`Meeting`]): one side dials the
 //! pair that it nominates, so that there is one handshake, over a path that works. During the call they are sealed questions
-//! ([`Steering`]), and each end nominates the pair on which it sends. Both keep one kind of [`checklist`] with one
-//! [`table`] of kinds and origins. Addresses are told by others and may be anybody's: what goes to one that has not answered
+//! ([`Steering`]), and each end nominates the pair on which it sends. Both keep one kind of checklist, with one
+//! table of kinds, bases and origins. Addresses are told by others and may be anybody's: what goes to one that has not answered
 //! is counted in one [`Allowance`].
 //!
 //! Some routers spoil a port: they keep it for another machine, let it out nowhere, or hold on to what they knew of it. So a
@@ -14,20 +14,27 @@
 
 mod allowance;
 mod candidate;
+mod checklist;
+mod kinds;
 mod knock;
 mod meeting;
 mod probe;
+mod quota;
 mod rounds;
 mod scope;
+mod seeking;
 mod steering;
 mod tellings;
 
-pub use self::allowance::{Allowance, Origin, Quota, TIMES};
+pub use self::allowance::{Allowance, TIMES};
 pub(crate) use self::candidate::take;
-pub use self::candidate::{ADDRESSES_MAX, Candidate, Kind, canonical, is_of_one_cable, merge, usable};
+pub use self::candidate::{ADDRESSES_MAX, Candidate, canonical, is_of_one_cable, merge, usable};
+pub use self::kinds::{Base, Kind, Origin, Pair};
 pub use self::knock::{HeardKnocks, KNOCK_BODY_BYTES, KNOCK_BYTES, KNOCK_TAG_BYTES, Knock};
-pub use self::meeting::{Base, Meeting, News, PLACES_MAX, Pair, Role, Step};
+pub use self::meeting::{Meeting, Role, Step};
 pub use self::probe::{PROBE_BYTES_MAX, Probe, SEALED_BYTES};
+pub use self::quota::Quota;
 pub use self::rounds::Rounds;
 pub use self::scope::Scope;
+pub use self::seeking::PLACES_MAX;
 pub use self::steering::{Act, Steering};

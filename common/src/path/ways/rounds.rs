@@ -8,7 +8,7 @@ use crate::units::Timestamp;
 const ROUND: Duration = Duration::from_secs(3);
 /// Time for which the other machine may be about to come, and so rounds may fail: nobody knows whether one fails for the
 /// port or because the other is not there, and each port that is opened is work for the router.
-const EXPECTED: Duration = Duration::from_secs(30);
+pub(super) const EXPECTED: Duration = Duration::from_secs(30);
 
 /// The rounds of one search. It knows no socket and no clock. The first one begins when there is a way to knock at: from another
 /// port nobody is found who is not looked for.

@@ -20,12 +20,12 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use super::allowance::{Allowance, Origin};
-use super::candidate::{ADDRESSES_MAX, Candidate, Kind, usable};
-use super::meeting::{Base, Pair};
+use super::allowance::Allowance;
+use super::candidate::{Candidate, usable};
+use super::checklist::{Check, Checklist};
+use super::kinds::{Base, Kind, Origin, Pair};
 use super::probe::{ANSWER_BYTES, QUESTION_BYTES};
 use super::scope::Scope;
-use super::tellings::Tellings;
 use crate::units::Timestamp;
 
 /// Answers in a row that prove a better way.
@@ -53,18 +53,12 @@ const ASK_MIN: Duration = Duration::from_millis(20);
 const KEEN: Duration = Duration::from_secs(5);
 /// Time for which an answer shows that a way works.
 const ALIVE: Duration = Duration::from_secs(5);
-/// Time for which it shows that the other end is there, so that what goes there needs no allowance.
-const PROOF: Duration = Duration::from_secs(30);
-/// Time after the last question from there for which a way is remembered that nobody has told.
-const LEARNED: Duration = Duration::from_secs(30);
 /// Questions that wait for an answer.
 const OPEN_MAX: usize = 64;
 /// Long questions that a better way gets before it is shunned, if they do not prove it.
 const TRIES_MAX: u32 = 60;
 /// Round trips of which the shortest counts.
 const ROUND_TRIPS: usize = 8;
-/// Ways that nobody has told.
-const LEARNED_MAX: usize = 4;
 
 /// Something to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +66,7 @@ pub enum Act {
     /// Ask the other end on this way.
     Ask {
         /// The way to send it, and to get the answer.
-        route: Pair,
+        pair: Pair,
         /// Number of the question, higher than all before.
         number: u64,
         /// Bits that the answer returns.
@@ -89,15 +83,10 @@ pub enum Act {
 pub struct Steering {
     base: Pair,
     used: Pair,
-    ways: Vec<Way>,
-    /// Own relay.
-    relay: Option<IpAddr>,
-    /// True if this end has another port, too.
-    has_other_port: bool,
+    checks: Checklist<Questions>,
     number: u64,
     heard: Heard,
     keen_until: Timestamp,
-    told: Tellings,
     /// Addresses that this machine's own user has given.
     given: Vec<SocketAddr>,
 }
@@ -134,17 +123,9 @@ struct Question {
     is_full: bool,
 }
 
-#[derive(Clone, Debug)]
-struct Way {
-    route: Pair,
-    kind: Kind,
-    /// Relays that packets pass.
-    relays: u8,
-    /// Time of the last question from there, if nobody has told it.
-    learned: Option<Timestamp>,
-    /// Time of the last answer; of the way on which the call began that of its handshake.
-    proved: Option<Timestamp>,
-    asked: Option<Timestamp>,
+/// The questions on one way.
+#[derive(Clone, Debug, Default)]
+struct Questions {
     /// Asked since the newest question that was answered, oldest first.
     open: VecDeque<Question>,
     /// Time of the last answer, and of its question.
@@ -158,35 +139,7 @@ struct Way {
     shunned_until: Timestamp,
 }
 
-impl Way {
-    fn new(route: Pair, kind: Kind, relays: u8, learned: Option<Timestamp>) -> Self {
-        Self {
-            route,
-            kind,
-            relays,
-            learned,
-            proved: None,
-            asked: None,
-            open: VecDeque::new(),
-            answered: None,
-            passed: 0,
-            tries: 0,
-            round_trips: VecDeque::with_capacity(ROUND_TRIPS),
-            taken: Timestamp::default(),
-            shun: Duration::ZERO,
-            shunned_until: Timestamp::default(),
-        }
-    }
-
-    /// Returns true if the other end was there not long ago.
-    fn is_proved(&self, now: Timestamp) -> bool {
-        self.proved.is_some_and(|at| now.since(at) < PROOF)
-    }
-
-    fn origin(&self) -> Origin {
-        if self.learned.is_some() { Origin::Packet } else { Origin::Call }
-    }
-
+impl Questions {
     fn is_alive(&self, now: Timestamp) -> bool {
         self.answered.is_some_and(|(at, _)| now.since(at) < ALIVE)
     }
@@ -201,11 +154,42 @@ impl Way {
         Some(first.at + DOUBT + 2 * self.round_trip().unwrap_or(DOUBT))
     }
 
+    fn is_overdue(&self, now: Timestamp) -> bool {
+        self.overdue_at().is_some_and(|at| at <= now)
+    }
+
     /// Returns true if so many questions in a row are lost that it works no more.
     fn has_died(&self, now: Timestamp) -> bool {
         let answered_by = self.round_trip().unwrap_or(DOUBT) + LATE;
-        let is_overdue = self.overdue_at().is_some_and(|at| at <= now);
-        is_overdue && self.open.get(LOST - 1).is_some_and(|last| last.at + answered_by <= now)
+        self.is_overdue(now) && self.open.get(LOST - 1).is_some_and(|last| last.at + answered_by <= now)
+    }
+
+    /// Notes a question that leaves now.
+    fn ask(&mut self, nonce: u64, is_full: bool, now: Timestamp) {
+        self.tries += u32::from(is_full);
+        if self.tries > TRIES_MAX {
+            self.shun(now);
+        }
+        if self.open.len() >= OPEN_MAX {
+            self.open.pop_front();
+        }
+        self.open.push_back(Question { nonce, at: now, is_full });
+    }
+
+    /// Takes the answer that returns `nonce`; false if no such question waits.
+    fn answer(&mut self, nonce: u64, now: Timestamp) -> bool {
+        let Some(at) = self.open.iter().position(|question| question.nonce == nonce) else { return false };
+        // Those asked before are lost, or have been overtaken.
+        let Some(question) = self.open.drain(..=at).next_back() else { return false };
+        self.passed = match (question.is_full, at) {
+            (true, 0) => self.passed + 1,
+            (true, _) => 1,
+            (false, _) => 0,
+        };
+        self.answered = Some((now, question.at));
+        self.round_trips.truncate(ROUND_TRIPS - 1);
+        self.round_trips.push_front(now.since(question.at));
+        true
     }
 
     /// Leaves the way alone for longer than the last time.
@@ -214,35 +198,31 @@ impl Way {
         self.shunned_until = now + self.shun;
         (self.passed, self.tries) = (0, 0);
     }
+}
 
+impl Check<Questions> {
     /// Order of preference among ways that work.
     fn rank(&self, now: Timestamp) -> (bool, u8, Kind, Option<Duration>) {
-        (now < self.shunned_until, self.relays, self.kind, self.round_trip())
+        (now < self.own.shunned_until, self.relays(), self.kind(), self.own.round_trip())
     }
 }
 
 impl Steering {
     /// Begins with a call on the way `base`, which is of that kind and on which the handshake has come about.
     pub fn new(base: Pair, kind: Kind, now: Timestamp) -> Self {
-        let mut way = Way::new(base, kind, relays(base, kind), None);
-        (way.taken, way.proved) = (now, Some(now));
-        let mut steering = Self {
-            base,
-            used: base,
-            ways: vec![way],
-            relay: None,
-            has_other_port: false,
-            number: 0,
-            heard: Heard::default(),
-            keen_until: now + KEEN,
-            told: Tellings::default(),
-            given: Vec::new(),
-        };
-        if base.is_relayed() {
-            // Where the relay sends to, packets may get without it.
-            steering.insert(Pair::from(base.to), if kind == Kind::Relayed { Kind::PeerReflexive } else { kind });
+        let mut checks = Checklist::<Questions>::new(QUESTION_BYTES);
+        // Of a way through this end's relay the kind says only that. Where that sends to, packets may get without it.
+        let candidate = if base.is_relayed() && kind == Kind::Relayed { Kind::PeerReflexive } else { kind };
+        checks.insert(base, candidate, Origin::Call, now);
+        if let Some(check) = checks.get_mut(base) {
+            check.own.taken = now;
+            check.prove(now);
         }
-        steering
+        if base.is_relayed() {
+            checks.insert(base.to.into(), candidate, Origin::Call, now);
+        }
+        checks.pinned = vec![base, base.to.into()];
+        Self { base, used: base, checks, number: 0, heard: Heard::default(), keen_until: now + KEEN, given: Vec::new() }
     }
 
     /// Returns the way in use.
@@ -251,24 +231,24 @@ impl Steering {
     }
 
     /// Returns the kind of a way; none if it is not known.
-    pub fn kind_of(&self, route: Pair) -> Option<Kind> {
-        self.ways.iter().find(|way| way.route == route).map(|way| way.kind)
+    pub fn kind_of(&self, pair: Pair) -> Option<Kind> {
+        self.checks.kind_of(pair)
     }
 
     /// Returns true if the other end has shown not long ago that it is at the end of this way: by an answer, or by the call's
     /// handshake.
-    pub fn is_proved(&self, route: Pair, now: Timestamp) -> bool {
-        self.ways.iter().any(|way| way.route == route && way.is_proved(now))
+    pub fn is_proved(&self, pair: Pair, now: Timestamp) -> bool {
+        self.checks.get(pair).is_some_and(|check| check.is_proved(now))
     }
 
     /// Returns how many ways are remembered.
     pub fn len(&self) -> usize {
-        self.ways.len()
+        self.checks.len()
     }
 
     /// Returns true if no way is known; there is always one.
     pub fn is_empty(&self) -> bool {
-        self.ways.is_empty()
+        self.len() == 0
     }
 
     /// Sets the addresses of the other end that this machine's own user has given.
@@ -280,96 +260,38 @@ impl Steering {
     /// they work. Those that mean something in this machine or house are left out, unless the other end is proved to be there, or
     /// this machine's own user has given them.
     pub fn set_told(&mut self, candidates: &[Candidate], now: Timestamp) {
-        self.told.tell(&candidates[..candidates.len().min(2 * ADDRESSES_MAX)]);
+        self.checks.tell(Origin::Call, candidates);
         self.take_told(now);
     }
 
     fn take_told(&mut self, now: Timestamp) {
-        let Some(mut candidates) = self.told.take(now) else { return };
-        let direct = self.ways.iter().filter(|way| way.is_proved(now) && way.relays == 0);
-        let near = direct.map(|way| Scope::of(way.route.to.ip())).min().unwrap_or(Scope::World);
-        candidates.retain(|Candidate { address, .. }| Scope::of(address.ip()) >= near || self.given.contains(address));
-        let (base, used, relay) = (self.base, self.used, self.relay);
-        self.ways.retain(|way| {
-            let is_told = candidates.iter().any(|candidate| candidate.address == way.route.to);
-            is_told || way.learned.is_some() || way.is_alive(now) || [base, used, base.to.into()].contains(&way.route)
-        });
-        let before = self.ways.len();
-        for candidate in &candidates {
-            self.insert(candidate.address.into(), candidate.kind);
-        }
-        self.insert_from_other_port();
-        if let Some(relay) = relay {
-            self.insert_relayed(relay);
-        }
-        if self.ways.len() > before {
+        let direct = self.checks.iter().filter(|check| check.is_proved(now) && check.relays() == 0);
+        let near = direct.map(|check| Scope::of(check.pair.to.ip())).min().unwrap_or(Origin::Call.scope());
+        let is_near = |told: &Candidate| Scope::of(told.address.ip()) >= near || self.given.contains(&told.address);
+        let new = self.checks.take_news(|_, told| is_near(told), |check| check.own.is_alive(now), now);
+        if new.is_some_and(|new| new > 0) {
             self.keen_until = now + KEEN;
         }
     }
 
-    /// Sets the address from which this end's relay passes packets on; none: there is no relay.
-    pub fn set_relay(&mut self, relay: Option<IpAddr>) {
-        self.relay = relay;
-        let (base, used) = (self.base, self.used);
-        match relay {
-            Some(relay) => self.insert_relayed(relay),
-            None => self.ways.retain(|way| !way.route.is_relayed() || [base, used].contains(&way.route)),
+    /// Asks from another base of this end as well from now on, in the place of such a one before. `at`: of a relay, the address
+    /// from which it passes packets on.
+    pub fn open_base(&mut self, base: Base, at: Option<IpAddr>, now: Timestamp) {
+        if at.is_none() {
+            self.checks.close_base(base);
+            self.keen_until = now + KEEN;
         }
+        self.checks.open_base(base, at, now);
     }
 
-    /// Asks from another port of this end as well from now on, in the place of such a one before.
-    pub fn set_other_port(&mut self, now: Timestamp) {
-        let (base, used) = (self.base, self.used);
-        self.ways.retain(|way| way.route.base != Base::OtherPort || [base, used].contains(&way.route));
-        self.has_other_port = true;
-        self.insert_from_other_port();
-        self.keen_until = now + KEEN;
+    /// Asks from that base no more.
+    pub fn close_base(&mut self, base: Base) {
+        self.checks.close_base(base);
     }
 
     /// Returns true if the call's packets pass a relay.
     pub fn is_relayed(&self) -> bool {
-        self.way_in_use().is_some_and(|way| way.relays > 0)
-    }
-
-    /// Adds what was told once more, from the other port.
-    fn insert_from_other_port(&mut self) {
-        if !self.has_other_port {
-            return;
-        }
-        for at in 0..self.ways.len() {
-            let Way { route, kind, learned, .. } = self.ways[at];
-            if route.base == Base::Port && learned.is_none() {
-                self.insert(Pair { to: route.to, base: Base::OtherPort }, kind);
-            }
-        }
-    }
-
-    /// Adds a way that was told, or notes what it is.
-    fn insert(&mut self, route: Pair, kind: Kind) {
-        let relays = relays(route, kind).max(u8::from(self.relay == Some(route.to.ip())));
-        let kind = if relays > 0 { Kind::Relayed } else { kind };
-        let has_room = self.ways.len() < WAYS_MAX;
-        match self.ways.iter_mut().find(|way| way.route == route) {
-            Some(way) => {
-                (way.kind, way.relays) = (if relays > 0 { kind } else { way.kind.min(kind) }, way.relays.max(relays))
-            }
-            None if has_room => self.ways.push(Way::new(route, kind, relays, None)),
-            None => {}
-        }
-    }
-
-    /// Adds what was told once more, through this end's relay, unless it means something in the other's house only.
-    fn insert_relayed(&mut self, relay: IpAddr) {
-        for at in 0..self.ways.len() {
-            let Way { route, kind, relays, learned, .. } = self.ways[at];
-            let is_in_house = Candidate { kind, address: route.to }.is_in_house();
-            let is_there =
-                route.base == Base::Port && learned.is_none() && !is_in_house && route.to.is_ipv4() == relay.is_ipv4();
-            let twin = Pair { to: route.to, base: Base::Relay };
-            if is_there && self.ways.iter().all(|way| way.route != twin) && self.ways.len() < WAYS_MAX {
-                self.ways.push(Way::new(twin, Kind::Relayed, relays + 1, None));
-            }
-        }
+        self.in_use().is_some_and(|check| check.relays() > 0)
     }
 
     /// Takes a question of the other end that came that way, in a datagram of `bytes`; true if it is to be answered there. One that
@@ -385,195 +307,130 @@ impl Steering {
         if !usable(from.to) || !self.heard.is_new(number) {
             return false;
         }
-        allowance.on_heard(from.to, bytes, now);
-        if self.ways.iter().all(|way| way.route != from) {
-            self.learn(from, now);
-        }
         let mut is_proved = false;
-        if let Some(way) = self.ways.iter_mut().find(|way| way.route == from) {
+        if let Some(check) = self.checks.hear(from, bytes, allowance, now) {
             // The way to there may be open for the first time.
-            if !way.is_alive(now) {
-                way.asked = way.asked.filter(|asked| now.since(*asked) < ASK_MIN);
+            if !check.own.is_alive(now) {
+                check.sent = check.sent.filter(|sent| now.since(*sent) < ASK_MIN);
             }
-            way.learned = way.learned.map(|_| now);
-            is_proved = way.is_proved(now);
+            is_proved = check.is_proved(now);
         }
         is_proved || allowance.take(Origin::Packet, from.to, ANSWER_BYTES, now)
     }
 
-    /// Remembers a way that nobody has told.
-    fn learn(&mut self, from: Pair, now: Timestamp) {
-        let learned = self.ways.iter().filter(|way| way.learned.is_some() && way.route != self.used);
-        let oldest = learned.clone().min_by_key(|way| way.answered).map(|way| way.route);
-        if learned.count() >= LEARNED_MAX {
-            self.ways.retain(|way| Some(way.route) != oldest);
-        }
-        let relays = u8::from(from.is_relayed()) + u8::from(self.relay == Some(from.to.ip()));
-        let kind = if relays > 0 { Kind::Relayed } else { Kind::PeerReflexive };
-        self.ways.push(Way::new(from, kind, relays, Some(now)));
-    }
-
-    /// Forgets ways that nobody has told and from which nothing comes any more.
-    fn forget_learned(&mut self, now: Timestamp) {
-        let used = self.used;
-        self.ways.retain(|way| {
-            let lapses = way.learned.is_some_and(|heard| now.since(heard) >= LEARNED);
-            !lapses || way.is_proved(now) || way.route == used
-        });
-    }
-
     /// Takes an answer that returns `nonce` and came that way; true if the way is proved to reach the other end.
     pub fn on_answer(&mut self, from: Pair, nonce: u64, now: Timestamp) -> bool {
-        let Some(way) = self.ways.iter_mut().find(|way| way.route == from) else { return false };
-        let Some(at) = way.open.iter().position(|question| question.nonce == nonce) else { return false };
-        // Those asked before are lost, or have been overtaken.
-        let question = way.open.drain(..=at).next_back();
-        let Some(question) = question else { return false };
-        way.proved = Some(now);
-        way.passed = match (question.is_full, at) {
-            (true, 0) => way.passed + 1,
-            (true, _) => 1,
-            (false, _) => 0,
-        };
-        way.answered = Some((now, question.at));
-        way.round_trips.truncate(ROUND_TRIPS - 1);
-        way.round_trips.push_front(now.since(question.at));
-        true
+        let Some(check) = self.checks.get_mut(from) else { return false };
+        let is_answer = check.own.answer(nonce, now);
+        if is_answer {
+            check.prove(now);
+        }
+        is_answer
     }
 
     /// Returns the next thing to do now; call it until there is none. `nonce` is any number, a new one for each call, that nobody
     /// can guess.
     pub fn poll(&mut self, now: Timestamp, nonce: u64, allowance: &mut Allowance) -> Option<Act> {
         self.take_told(now);
-        self.forget_learned(now);
-        if let Some(route) = self.to_take(now) {
-            self.take(route, now);
-            return Some(Act::Take(route));
+        self.checks.forget_learned(now);
+        if let Some(pair) = self.nominated(now) {
+            self.take(pair, now);
+            return Some(Act::Take(pair));
         }
-        // The one that waits longest comes first: so that none starves where the allowance is short.
-        let due =
-            |way: &&Way| self.wanted(way, now) <= now && self.due(way, allowance, now).is_some_and(|due| due <= now);
-        let route = self.ways.iter().filter(due).min_by_key(|way| way.asked)?.route;
-        let at = self.ways.iter().position(|way| way.route == route)?;
+        let pair = self.checks.next_due(|check| self.wanted(check, now), allowance, now)?;
         // Nothing long is sent to where nobody has answered, nor again where it did not get through.
-        let is_full = self.is_to_be_proved(&self.ways[at], now);
-        let way = &mut self.ways[at];
-        if !way.is_proved(now) && !allowance.take(way.origin(), route.to, QUESTION_BYTES, now) {
+        let is_full = self.checks.get(pair).is_some_and(|check| self.is_to_be_proved(check, now));
+        if !self.checks.may_send(pair, allowance, now) {
             return None;
         }
         self.number += 1;
-        let number = self.number;
-        way.tries += u32::from(is_full);
-        if way.tries > TRIES_MAX {
-            way.shun(now);
-        }
-        way.asked = Some(now);
-        if way.open.len() >= OPEN_MAX {
-            way.open.pop_front();
-        }
-        way.open.push_back(Question { nonce, at: now, is_full });
-        Some(Act::Ask { route, number, nonce, is_full })
+        let check = self.checks.get_mut(pair)?;
+        check.own.ask(nonce, is_full, now);
+        check.sent = Some(now);
+        Some(Act::Ask { pair, number: self.number, nonce, is_full })
     }
 
     /// Returns the time to call [`Steering::poll`] again.
     pub fn poll_timeout(&self, now: Timestamp, allowance: &Allowance) -> Option<Timestamp> {
-        let due = self.ways.iter().filter_map(|way| self.due(way, allowance, now)).min();
-        let doubt = self.way_in_use().and_then(Way::overdue_at).filter(|at| *at > now);
-        let shun = self.ways.iter().map(|way| way.shunned_until).filter(|until| *until > now).min();
-        [due, doubt, shun, self.told.due()].into_iter().flatten().min()
+        let checks = self.checks.poll_timeout(|check| self.wanted(check, now), allowance, now);
+        let doubt = self.in_use().and_then(|check| check.own.overdue_at()).filter(|at| *at > now);
+        let shun = self.checks.iter().map(|check| check.own.shunned_until).filter(|until| *until > now).min();
+        [checks, doubt, shun].into_iter().flatten().min()
     }
 
-    fn way_in_use(&self) -> Option<&Way> {
-        self.ways.iter().find(|way| way.route == self.used)
+    fn in_use(&self) -> Option<&Check<Questions>> {
+        self.checks.get(self.used)
     }
 
     /// Returns true if answers on the way in use are overdue.
     pub fn is_in_doubt(&self, now: Timestamp) -> bool {
-        self.way_in_use().and_then(Way::overdue_at).is_some_and(|at| at <= now)
-    }
-
-    /// Returns the time of the next question on a way; none: there is none before something comes from there.
-    fn due(&self, way: &Way, allowance: &Allowance, now: Timestamp) -> Option<Timestamp> {
-        let wanted = self.wanted(way, now);
-        if way.is_proved(now) {
-            return Some(wanted);
-        }
-        let opens = allowance.opens_at(way.origin(), way.route.to, QUESTION_BYTES, now)?;
-        Some(wanted.max(opens))
+        self.in_use().is_some_and(|check| check.own.is_overdue(now))
     }
 
     /// Returns the time at which the next question on a way is wanted.
-    fn wanted(&self, way: &Way, now: Timestamp) -> Timestamp {
-        let Some(asked) = way.asked else { return now };
-        let has_other = || self.ways.iter().any(|other| other.route != way.route && other.is_alive(now));
-        let is_used = way.route == self.used;
+    fn wanted(&self, check: &Check<Questions>, now: Timestamp) -> Timestamp {
+        let Some(sent) = check.sent else { return check.since };
+        let has_other = || self.checks.iter().any(|other| other.pair != check.pair && other.own.is_alive(now));
+        let is_used = check.pair == self.used;
         let is_in_doubt = self.is_in_doubt(now);
-        let pause = if is_in_doubt && (is_used || way.is_alive(now)) {
+        let pause = if is_in_doubt && (is_used || check.own.is_alive(now)) {
             ASK_DOUBT
         } else if is_in_doubt {
             ASK_KEEN
-        } else if is_used && has_other() || way.passed < PROVED && self.is_to_be_proved(way, now) {
+        } else if is_used && has_other() || check.own.passed < PROVED && self.is_to_be_proved(check, now) {
             ASK
-        } else if now < self.keen_until && way.answered.is_none() {
+        } else if now < self.keen_until && check.own.answered.is_none() {
             ASK_KEEN
         } else {
             ASK_LATER
         };
-        asked + pause
+        sent + pause
     }
 
     /// Returns true if a way may take over as soon as long questions have shown that it is a good one.
-    fn is_to_be_proved(&self, way: &Way, now: Timestamp) -> bool {
-        let answers = way.is_alive(now) && way.overdue_at().is_none_or(|at| at > now);
-        answers && self.is_better(way) && way.shunned_until <= now
+    fn is_to_be_proved(&self, check: &Check<Questions>, now: Timestamp) -> bool {
+        let answers = check.own.is_alive(now) && !check.own.is_overdue(now);
+        answers && self.is_better(check) && check.own.shunned_until <= now
     }
 
     /// Returns true if a way passes fewer relays than the one in use.
-    fn is_better(&self, way: &Way) -> bool {
-        self.way_in_use().is_none_or(|used| way.relays < used.relays)
+    fn is_better(&self, check: &Check<Questions>) -> bool {
+        self.in_use().is_none_or(|used| check.relays() < used.relays())
     }
 
-    /// Returns the way to change to.
-    fn to_take(&self, now: Timestamp) -> Option<Pair> {
-        let used = self.way_in_use()?;
+    /// Returns the pair to change to.
+    fn nominated(&self, now: Timestamp) -> Option<Pair> {
+        let used = &self.in_use()?.own;
         let first_lost = used.open.front().filter(|_| used.has_died(now));
-        let answers = |way: &&Way| way.route != self.used && way.overdue_at().is_none_or(|at| at > now);
-        let takes_over = |way: &&Way| {
+        let takes_over = |check: &&Check<Questions>| {
+            let way = &check.own;
             let is_slower = match (way.round_trip(), used.round_trip()) {
                 (Some(other), Some(used)) => other > used + SLOWER_MAX,
                 _ => false,
             };
-            let is_proved = self.is_better(way) && way.passed >= PROVED && way.is_alive(now);
+            let is_proved = self.is_better(check) && way.passed >= PROVED && way.is_alive(now);
             let lives_on = |lost: &Question| way.answered.is_some_and(|(_, asked)| asked > lost.at);
             is_proved && !is_slower && way.shunned_until <= now || first_lost.is_some_and(lives_on)
         };
-        self.ways.iter().filter(answers).filter(takes_over).min_by_key(|way| way.rank(now)).map(|way| way.route)
+        let answers = |check: &&Check<Questions>| check.pair != self.used && !check.own.is_overdue(now);
+        let nominated = self.checks.iter().filter(answers).filter(takes_over).min_by_key(|check| check.rank(now));
+        nominated.map(|check| check.pair)
     }
 
-    fn take(&mut self, route: Pair, now: Timestamp) {
+    fn take(&mut self, pair: Pair, now: Timestamp) {
         let has_died = self.is_in_doubt(now);
-        for way in &mut self.ways {
-            if way.route == self.used && has_died {
-                if now.since(way.taken) > SHUN_MAX {
-                    way.shun = Duration::ZERO;
-                }
-                way.shun(now);
+        if let Some(left) = self.checks.get_mut(self.used).filter(|_| has_died) {
+            if now.since(left.own.taken) > SHUN_MAX {
+                left.own.shun = Duration::ZERO;
             }
-            if way.route == route {
-                way.taken = now;
-            }
+            left.own.shun(now);
         }
-        self.used = route;
+        if let Some(check) = self.checks.get_mut(pair) {
+            check.own.taken = now;
+        }
+        self.used = pair;
+        self.checks.pinned = vec![self.base, self.base.to.into(), pair];
     }
-}
-
-/// Ways that are remembered at most, besides [`LEARNED_MAX`].
-const WAYS_MAX: usize = 6 * ADDRESSES_MAX;
-
-/// Returns the number of relays on a way to an address of that kind.
-fn relays(route: Pair, kind: Kind) -> u8 {
-    // Of a way through this end's relay the kind says only that.
-    u8::from(route.is_relayed() || kind == Kind::Relayed)
 }
 
 #[cfg(test)]

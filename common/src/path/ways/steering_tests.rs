@@ -1,3 +1,4 @@
+use super::super::checklist::{LEARNED_MAX, TOLD_MAX};
 use super::*;
 use crate::netsim::Random;
 
@@ -5,7 +6,7 @@ fn at(ms: u64) -> Timestamp {
     Timestamp::from_us(1_000_000 + 1_000 * ms)
 }
 
-fn route(text: &str, relayed: bool) -> Pair {
+fn pair(text: &str, relayed: bool) -> Pair {
     Pair { to: text.parse().unwrap(), base: if relayed { Base::Relay } else { Base::Port } }
 }
 
@@ -49,16 +50,16 @@ impl End {
         for ms in from..end {
             let (due, later) = self.answers.drain(..).partition(|(at, ..)| *at <= ms);
             self.answers = later;
-            for (_, route, nonce) in due {
-                let _ = self.steering.on_answer(route, nonce, at(ms));
+            for (_, pair, nonce) in due {
+                let _ = self.steering.on_answer(pair, nonce, at(ms));
             }
             while let Some(act) = self.poll(at(ms)) {
                 match act {
-                    Act::Take(route) => self.taken.push((ms, route)),
-                    Act::Ask { route, nonce, is_full, .. } => {
-                        self.asked.push((ms, route, is_full));
-                        if let Some(round_trip) = works(route, is_full) {
-                            self.answers.push((ms + round_trip, route, nonce));
+                    Act::Take(pair) => self.taken.push((ms, pair)),
+                    Act::Ask { pair, nonce, is_full, .. } => {
+                        self.asked.push((ms, pair, is_full));
+                        if let Some(round_trip) = works(pair, is_full) {
+                            self.answers.push((ms + round_trip, pair, nonce));
                         }
                     }
                 }
@@ -73,7 +74,7 @@ const HOME: &str = "203.0.113.5:20000";
 
 /// A call that began at the other's place at a relay and knows the other's home.
 fn relayed() -> (End, Pair, Pair) {
-    let (relay, home) = (route(RELAY, false), route(HOME, false));
+    let (relay, home) = (pair(RELAY, false), pair(HOME, false));
     let mut end = End::new(relay, Kind::Relayed);
     end.steering.set_told(&[candidate(Kind::Relayed, RELAY), candidate(Kind::ServerReflexive, HOME)], at(0));
     (end, relay, home)
@@ -110,7 +111,7 @@ fn a_slower_way_is_not_better_and_one_as_direct_neither() {
     let (mut end, relay, _) = relayed();
     end.live(0, 20_000, |way, _| Some(if way == relay { 20 } else { 60 }));
     assert!(end.taken.is_empty());
-    let mut end = End::new(route(HOME, false), Kind::ServerReflexive);
+    let mut end = End::new(pair(HOME, false), Kind::ServerReflexive);
     end.steering.set_told(&[candidate(Kind::ServerReflexive, HOME), candidate(Kind::Host, "192.168.1.7:20000")], at(0));
     end.live(0, 20_000, |_, _| Some(5));
     assert!(end.taken.is_empty());
@@ -164,17 +165,17 @@ fn a_question_shows_a_way_and_opens_it_at_once() {
     end.live(30_000, 30_001, |_, _| Some(20));
     assert!(end.asked[before..].iter().any(|(_, way, _)| *way == home));
     // From where nobody was told to be; once, not again when somebody repeats it.
-    let [new, replayed] = ["203.0.113.9:5", "203.0.113.66:5"].map(|text| route(text, false));
+    let [new, replayed] = ["203.0.113.9:5", "203.0.113.66:5"].map(|text| pair(text, false));
     assert!(end.on_question(new, 2, at(30_100)));
     assert!(!end.on_question(replayed, 2, at(30_200)), "not to be answered");
     assert_eq!((end.steering.kind_of(new), end.steering.kind_of(replayed)), (Some(Kind::PeerReflexive), None));
     for port in 1..1_000_u16 {
-        let _ = end.on_question(route(&format!("203.0.113.9:{port}"), false), u64::from(port) + 2, at(31_000));
+        let _ = end.on_question(pair(&format!("203.0.113.9:{port}"), false), u64::from(port) + 2, at(31_000));
     }
     let many: Vec<_> = (1..100).map(|n| candidate(Kind::ServerReflexive, &format!("203.0.113.{n}:1"))).collect();
     end.steering.set_told(&many, at(32_000));
-    end.steering.set_relay(Some("198.51.100.9".parse().unwrap()));
-    assert!(end.steering.len() <= WAYS_MAX + LEARNED_MAX, "{}", end.steering.len());
+    end.steering.open_base(Base::Relay, Some("198.51.100.9".parse().unwrap()), at(32_000));
+    assert!(end.steering.len() <= 3 * TOLD_MAX + LEARNED_MAX, "{}", end.steering.len());
     assert_eq!(end.steering.used(), relay);
 }
 
@@ -186,8 +187,8 @@ fn who_answers_for_a_way_on_which_it_heard_nothing_moves_nothing() {
     for ms in 0..120_000 {
         while let Some(act) = end.poll(at(ms)) {
             match act {
-                Act::Take(route) => panic!("{route:?} at {ms} ms"),
-                Act::Ask { route, number, nonce, is_full } if route == relay => {
+                Act::Take(pair) => panic!("{pair:?} at {ms} ms"),
+                Act::Ask { pair, number, nonce, is_full } if pair == relay => {
                     seen.extend([number, nonce]);
                     // Then it is silent on its own way.
                     let is_heard = ms < 60_000 && end.steering.on_answer(relay, nonce, at(ms));
@@ -220,8 +221,8 @@ fn floods_of_told_addresses_get_no_more_than_the_allowance() {
             .collect();
         end.steering.set_told(&lies, at(ms));
         while let Some(act) = end.poll(at(ms)) {
-            let Act::Ask { route, nonce, .. } = act else { panic!("{act:?}") };
-            if route == relay { answered.push(nonce) } else { asked += 1 }
+            let Act::Ask { pair, nonce, .. } = act else { panic!("{act:?}") };
+            if pair == relay { answered.push(nonce) } else { asked += 1 }
         }
         for nonce in answered.drain(..) {
             assert!(end.steering.on_answer(relay, nonce, at(ms)));
@@ -233,7 +234,7 @@ fn floods_of_told_addresses_get_no_more_than_the_allowance() {
 
 #[test]
 fn new_addresses_are_taken_once_in_two_seconds() {
-    let mut end = End::new(route(HOME, false), Kind::ServerReflexive);
+    let mut end = End::new(pair(HOME, false), Kind::ServerReflexive);
     let one = |ms: u64| candidate(Kind::ServerReflexive, &format!("198.51.{}.{}:9", ms / 250, 1 + ms % 250));
     let mut taken = Vec::new();
     for ms in 0..5_000 {
@@ -256,12 +257,12 @@ fn addresses_in_this_house_are_taken_of_whoever_is_in_it() {
         ("192.168.1.5:20000", Kind::Host, [false, true, true, true, true]),
         ("127.0.0.1:20000", Kind::Host, [true; 5]),
     ] {
-        let mut end = End::new(route(base, false), kind);
+        let mut end = End::new(pair(base, false), kind);
         end.steering.set_told(&told, at(0));
         assert_eq!(told.map(|one| end.steering.kind_of(one.address.into()).is_some()), taken, "{base}");
     }
     // At the other end of this machine's relay, whatever its address is; and then one that the user has given.
-    let mut end = End::new(route("192.168.1.5:20000", true), Kind::Relayed);
+    let mut end = End::new(pair("192.168.1.5:20000", true), Kind::Relayed);
     end.steering.set_given(vec![told[2].address]);
     end.steering.set_told(&told, at(0));
     let taken = [1, 2].map(|n: usize| end.steering.kind_of(told[n].address.into()).is_some());
@@ -271,17 +272,17 @@ fn addresses_in_this_house_are_taken_of_whoever_is_in_it() {
 #[test]
 fn a_forged_source_of_a_question_gets_three_times_what_came_and_is_forgotten() {
     let (mut end, relay, _) = relayed();
-    let victim = route("203.0.113.66:53", false);
+    let victim = pair("203.0.113.66:53", false);
     assert!(end.on_question(victim, 1, at(0)), "an answer");
     let mut sent = ANSWER_BYTES;
     for ms in 0..120_000 {
         while let Some(act) = end.poll(at(ms)) {
             match act {
-                Act::Ask { route, nonce, .. } if route == relay => {
+                Act::Ask { pair, nonce, .. } if pair == relay => {
                     assert!(end.steering.on_answer(relay, nonce, at(ms)));
                 }
-                Act::Ask { route, .. } => sent += if route == victim { QUESTION_BYTES } else { 0 },
-                Act::Take(route) => panic!("{route:?}"),
+                Act::Ask { pair, .. } => sent += if pair == victim { QUESTION_BYTES } else { 0 },
+                Act::Take(pair) => panic!("{pair:?}"),
             }
         }
     }
@@ -303,17 +304,17 @@ fn a_question_is_new_once_whatever_has_overtaken_it() {
 
 #[test]
 fn without_another_way_little_is_asked() {
-    let mut end = End::new(route(HOME, false), Kind::ServerReflexive);
+    let mut end = End::new(pair(HOME, false), Kind::ServerReflexive);
     end.live(0, 60_000, |_, _| Some(20));
     assert!(end.asked.len() < 60, "{}", end.asked.len());
 }
 
 #[test]
 fn where_the_relay_sends_to_is_tried_without_it() {
-    let base = route(HOME, true);
+    let base = pair(HOME, true);
     let mut end = End::new(base, Kind::Relayed);
     end.live(0, 5_000, |way, _| Some(if way.is_relayed() { 40 } else { 20 }));
-    assert_eq!(end.steering.used(), route(HOME, false));
+    assert_eq!(end.steering.used(), pair(HOME, false));
     // And the other way round, when that dies.
     end.live(5_000, 10_000, |way, _| way.is_relayed().then_some(40));
     assert_eq!(end.steering.used(), base);
