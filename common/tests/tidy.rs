@@ -77,8 +77,11 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
         ("igd_next", vec!["common/net/src/reach/mapping.rs"]),
         ("crab_nat", vec!["common/net/src/reach/mapping.rs"]),
         ("turn_client_proto", vec!["common/net/src/reach/turn.rs"]),
-        ("spake2", vec!["common/net/src/reach/words/seal.rs"]),
-        ("tokio_tungstenite", vec!["common/net/src/reach/socket.rs", "common/laboratory/faults/src/mailbox.rs"]),
+        ("spake2", vec!["common/net/src/reach/mailbox/word_seal.rs"]),
+        (
+            "tokio_tungstenite",
+            vec!["common/net/src/reach/mailbox/socket.rs", "common/laboratory/faults/src/mailbox.rs"],
+        ),
         ("mdns_sd", vec!["common/net/src/reach/house.rs"]),
     ];
     let sources = files(".", "rs");

@@ -9,18 +9,16 @@ mod house;
 mod introduce;
 mod learning;
 mod locked_file;
+mod mailbox;
 mod mapping;
-mod notes;
 mod other_port;
 mod pair;
 mod peers;
 mod proof;
 mod relaying;
 mod search;
-mod socket;
 mod stun;
 mod turn;
-mod words;
 
 use std::net::{Ipv6Addr, SocketAddr};
 
@@ -30,13 +28,13 @@ pub(crate) use self::addresses::{has_network, own as own_addresses};
 pub(crate) use self::house::{House, HouseNames};
 pub use self::introduce::{Person, invite, join, outside, pair, relay_takes_the_example};
 pub use self::learning::Learning;
-pub(crate) use self::notes::{Notes, PairSeal};
+pub(crate) use self::mailbox::{Notes, PairSeal};
+pub use self::mailbox::{PairError, Words, WordsError};
 pub use self::peers::{PeersFile, known_peers};
 pub(crate) use self::proof::KnockKey;
 pub use self::proof::Seals;
 pub(crate) use self::search::{Asks, Found, Search};
 pub use self::stun::stun_answer;
-pub use self::words::{PairError, Words, WordsError};
 
 /// Opens a socket at `port` for both families of addresses, or for IPv4 where the machine has no IPv6.
 pub(crate) fn open(options: &EndpointOptions, port: u16, takes: Takes) -> Result<(Endpoint, Beside), QuicError> {

@@ -21,8 +21,8 @@ use tokio::sync::{mpsc, watch};
 use super::addresses;
 use super::course::Course;
 use super::house::House;
+use super::mailbox::Notes;
 use super::mapping::Mapping;
-use super::notes::Notes;
 use super::other_port::OtherPort;
 use super::proof::{KnockKey, random};
 use super::relaying::{Allocation, Relaying};
@@ -433,14 +433,15 @@ impl Search {
 
     /// Leaves a note and tells the house if it is time to look whether that is needed; returns the time to do so again.
     fn leave_note(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let notes = self.notes.as_ref().filter(|_| self.gathered);
-        if notes.is_none() && self.house.is_none() {
+        let leaves_notes = self.notes.is_some() && self.gathered;
+        if !leaves_notes && self.house.is_none() {
             return None;
         }
         if now >= self.note_at {
             self.note_at = now + NOTE;
-            if let Some(notes) = notes {
-                notes.leave(self.addresses());
+            let addresses = self.addresses();
+            if let Some(notes) = self.notes.as_mut().filter(|_| leaves_notes) {
+                notes.leave(addresses);
             }
             if let Some(house) = &self.house {
                 house.announce(self.local());

@@ -19,10 +19,10 @@ use crate::identity::Identity;
 use crate::limited;
 use crate::lock::lock;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
+use crate::reach::mailbox::{ANEW, Side, Words};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret, random};
 use crate::reach::search::{Found, Search};
-use crate::reach::words::{ANEW, Side, Words};
 use crate::runtime::on_the_network;
 
 /// Handshakes under way at once.

@@ -15,10 +15,10 @@ use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::limited;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
+use crate::reach::mailbox::{Side, Words};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret};
 use crate::reach::search::{Found, Search};
-use crate::reach::words::{Side, Words};
 use crate::runtime::on_the_network;
 
 /// Time for which `join` tries before it prints an answer.

@@ -5,7 +5,7 @@ use common::reach::Ticket;
 use tokio::sync::mpsc;
 
 use crate::failure::Failure;
-use crate::reach::words::{Client, Courier, Event, Side, Words};
+use crate::reach::mailbox::{Courier, Event, Pairing, Side, Words};
 use crate::wait;
 
 /// Carrier of tickets and answers.
@@ -13,7 +13,7 @@ pub(super) enum Post {
     /// A person, who copies the lines that are shown, and types those that come.
     Person(mpsc::Receiver<String>),
     /// A mailbox, to which four words lead.
-    Mailbox(Courier),
+    Mailbox(Courier<Pairing>),
 }
 
 /// Mail for one of the two sides.
@@ -28,15 +28,17 @@ impl Post {
     /// A mailbox at the configured server, for a machine with the key `own`. Must be called on a tokio runtime.
     pub(super) fn mailbox(config: &SharedConfig, side: Side, own: PublicKey, words: Words) -> Result<Self, Failure> {
         let server = config.mailbox.clone().ok_or_else(|| Failure::usage(NO_SERVER))?;
-        let client = Client::new(side, own, words, crate::reach::proof::random()?);
-        Ok(Self::Mailbox(Courier::start(server, client, side == Side::Types)))
+        Pairing::start(server, side, own, words).map(Self::Mailbox)
     }
 
     /// Gives `ticket` to the other side; to a person it is shown by `show`.
     pub(super) fn give(&self, ticket: &Ticket, show: impl FnOnce(&Ticket)) {
         match self {
             Self::Person(_) => show(ticket),
-            Self::Mailbox(courier) => courier.give(ticket.to_string()),
+            Self::Mailbox(courier) => {
+                // Of more than a few there is no use.
+                let _ = courier.give(ticket.to_string());
+            }
         }
     }
 
@@ -46,7 +48,7 @@ impl Post {
             // The end of the input is not the end of the program.
             Self::Person(lines) => Ok(Mail::Line(wait::item(lines).await)),
             Self::Mailbox(courier) => loop {
-                match courier.next().await? {
+                match courier.next().await.map_err(Failure::network)? {
                     Event::Met(key) => return Ok(Mail::Met(key)),
                     Event::Line(line) => return Ok(Mail::Line(line)),
                     Event::Again => {}

@@ -1,19 +1,17 @@
-//! The client of a mailbox server, without its connection: messages as text in and out.
-//!
-//! The protocol is magic-wormhole's (magic-wormhole-protocols, "Server protocol"): JSON objects over a WebSocket. A place
-//! (`nameplate`) leads to a mailbox for two sides, whose messages the server keeps and repeats. It may lie, drop and
-//! reorder: nothing that it says is believed but what the [seal](super::seal) proves, and messages have names (`phase`).
+//! The mailbox to which four words lead: an exchange of keys, and then sealed lines.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use common::config::PublicKey;
-use serde::Deserialize;
-use serde_json::{Value, json};
 
+use super::courier::{Courier, Key, PAUSE};
 use super::failures::ANEW;
-use super::list::Words;
-use super::seal::{Exchange, PROOF_BYTES, Seal, Side, bytes, text};
-use crate::quoted::Quoted;
+use super::protocol::{MailboxError, Said, add, bind, claim, close, open, release, said};
+use super::word_seal::{Exchange, PROOF_BYTES, Seal, Side, bytes, text};
+use super::words::Words;
+use crate::failure::Failure;
+use crate::reach::proof::random;
 
 /// Name of these programs at a mailbox server, so that they meet nobody else there.
 const APP: &str = "duet/pair";
@@ -25,6 +23,10 @@ const REFUSED: &str = "refused";
 pub(super) const GUESSES: u32 = 3;
 /// Lines that either side may send.
 const LINES_MAX: u32 = 16;
+/// Time without a server after which it is given up.
+const GONE: Duration = Duration::from_secs(30);
+/// Longest wait of the side that types for the other, which has spoken before.
+const NOBODY: Duration = Duration::from_secs(15);
 
 /// Reasons for which two machines do not meet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +40,9 @@ pub enum PairError {
         /// The system's words.
         reason: String,
     },
+    /// It cannot be reached now.
+    #[error("the mailbox server cannot be reached: {0}")]
+    Lost(String),
     /// It has gone away and does not come back.
     #[error("the mailbox server {0} has gone away; `invite` and `join` need none")]
     Gone(String),
@@ -80,28 +85,19 @@ pub(crate) enum Event {
     Again,
 }
 
-/// A message of the server.
-#[derive(Deserialize)]
-struct Heard {
-    #[serde(rename = "type")]
-    kind: String,
-    mailbox: Option<String>,
-    side: Option<String>,
-    phase: Option<String>,
-    body: Option<String>,
-    error: Option<String>,
-    welcome: Option<Welcome>,
+impl From<MailboxError> for PairError {
+    fn from(error: MailboxError) -> Self {
+        match error {
+            MailboxError::NoMailbox(said) => Self::NoMailbox(said),
+            MailboxError::Refused(said) => Self::Refused(said),
+            MailboxError::Crowded => Self::Crowded,
+            MailboxError::Unreachable(_) | MailboxError::Lost => Self::Lost(error.to_string()),
+        }
+    }
 }
 
-#[derive(Deserialize)]
-struct Welcome {
-    error: Option<String>,
-    #[serde(rename = "permission-required")]
-    permission: Option<Value>,
-}
-
-/// One side of a pairing.
-pub(crate) struct Client {
+/// The key that four words are: one side of a pairing.
+pub(in crate::reach) struct Pairing {
     side: Side,
     own: PublicKey,
     words: Words,
@@ -112,6 +108,10 @@ pub(crate) struct Client {
     /// Messages for the server.
     out: Vec<String>,
     events: VecDeque<Event>,
+    /// True once the server has been there.
+    was_there: bool,
+    /// True after wrong words, until all begins anew.
+    is_refused: bool,
 }
 
 /// Knowledge of the other side until wrong words make all begin anew.
@@ -149,12 +149,33 @@ impl Round {
     }
 }
 
-impl Client {
+impl Pairing {
+    /// Begins at `server` as `side` of a machine with the key `own`. Must be called on a tokio runtime.
+    pub(in crate::reach) fn start(
+        server: String,
+        side: Side,
+        own: PublicKey,
+        words: Words,
+    ) -> Result<Courier<Self>, Failure> {
+        let patience = (side == Side::Types).then_some((NOBODY, PairError::Nobody));
+        Ok(Courier::start(server, Self::new(side, own, words, random()?), patience))
+    }
+
     /// Begins as `side` of a machine with the key `own`; `name` is random.
-    pub(crate) fn new(side: Side, own: PublicKey, words: Words, name: [u8; 8]) -> Self {
+    fn new(side: Side, own: PublicKey, words: Words, name: [u8; 8]) -> Self {
         let round = Round::new(Exchange::new(side, own, &words));
-        let mut client =
-            Self { side, own, words, name: text(&name), guesses: 0, round, out: Vec::new(), events: VecDeque::new() };
+        let mut client = Self {
+            side,
+            own,
+            words,
+            name: text(&name),
+            guesses: 0,
+            round,
+            out: Vec::new(),
+            events: VecDeque::new(),
+            was_there: false,
+            is_refused: false,
+        };
         client.speak_first();
         client
     }
@@ -171,37 +192,18 @@ impl Client {
     }
 
     /// Begins anew after [`Event::Again`], under another random name.
-    pub(crate) fn begin_again(&mut self, name: [u8; 8]) {
+    fn begin_as(&mut self, name: [u8; 8]) {
         let waiting = std::mem::take(&mut self.round.waiting);
         self.round = Round::new(Exchange::new(self.side, self.own, &self.words));
         self.round.waiting = waiting;
         self.name = text(&name);
+        self.is_refused = false;
         self.speak_first();
     }
 
-    /// A connection has been made: what was said on another is said again.
-    pub(crate) fn on_connected(&mut self) {
-        self.out = vec![json!({"type": "bind", "appid": APP, "side": self.name}).to_string()];
-        match self.round.mailbox.clone() {
-            Some(mailbox) => self.open(&mailbox),
-            None => self.out.push(json!({"type": "claim", "nameplate": self.words.place()}).to_string()),
-        }
-    }
-
     fn open(&mut self, mailbox: &str) {
-        self.out.push(json!({"type": "open", "mailbox": mailbox}).to_string());
-        self.out.extend(self.round.said.iter().map(|(phase, body)| added(phase, body)));
-    }
-
-    /// Returns the messages that are to be sent now.
-    pub(crate) fn take_out(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.out)
-    }
-
-    /// Sends a line to the other side, sealed, once that is there.
-    pub(crate) fn give(&mut self, line: String) {
-        self.round.waiting.push(line);
-        self.send_waiting();
+        self.out.push(open(mailbox));
+        self.out.extend(self.round.said.iter().map(|(phase, body)| add(phase, body)));
     }
 
     fn send_waiting(&mut self) {
@@ -220,47 +222,14 @@ impl Client {
 
     fn say(&mut self, phase: &str, body: String) {
         if self.round.mailbox.is_some() {
-            self.out.push(added(phase, &body));
+            self.out.push(add(phase, &body));
         }
         self.round.said.push((phase.to_owned(), body));
     }
 
-    /// Returns the next news.
-    pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    /// Takes a message of the server.
-    pub(crate) fn on_text(&mut self, text: &str) -> Result<(), PairError> {
-        let heard: Heard = serde_json::from_str(text).map_err(|_| PairError::NoMailbox(Quoted(text).to_string()))?;
-        match heard.kind.as_str() {
-            "welcome" => match heard.welcome {
-                Some(Welcome { error: Some(error), .. }) => Err(PairError::Refused(Quoted(&error).to_string())),
-                Some(Welcome { permission: Some(Value::Object(ways)), .. }) if !ways.contains_key("none") => {
-                    Err(PairError::Refused("it wants a permission that Duet cannot ask for".to_owned()))
-                }
-                _ => Ok(()),
-            },
-            "error" if heard.error.as_deref() == Some("crowded") => Err(PairError::Crowded),
-            "error" => Err(PairError::Refused(Quoted(&heard.error.unwrap_or_default()).to_string())),
-            "claimed" => {
-                if let Some(mailbox) = heard.mailbox.filter(|_| self.round.mailbox.is_none()) {
-                    self.open(&mailbox);
-                    self.round.mailbox = Some(mailbox);
-                }
-                Ok(())
-            }
-            "message" => match (heard.side, heard.phase, heard.body) {
-                (Some(side), Some(phase), Some(body)) if side != self.name => self.on_message(phase, body),
-                _ => Ok(()),
-            },
-            _ => Ok(()),
-        }
-    }
-
     fn release(&mut self) {
         if !std::mem::replace(&mut self.round.released, true) {
-            self.out.push(json!({"type": "release", "nameplate": self.words.place()}).to_string());
+            self.out.push(release(&self.words.place()));
         }
     }
 
@@ -310,6 +279,7 @@ impl Client {
                     if self.guesses == GUESSES {
                         return Err(PairError::Guessed);
                     }
+                    self.is_refused = true;
                     self.events.push_back(Event::Again);
                     return Ok(());
                 };
@@ -342,21 +312,88 @@ impl Client {
         self.send_waiting();
         Ok(())
     }
+}
 
-    /// Returns the messages that leave the mailbox for good.
-    pub(crate) fn farewell(&mut self) -> Vec<String> {
+impl Key for Pairing {
+    type Given = String;
+    type News = Event;
+    type Error = PairError;
+    const LEAST: Duration = Duration::ZERO;
+
+    fn on_connected(&mut self) -> Result<(), PairError> {
+        self.was_there = true;
+        self.out = vec![bind(APP, &self.name)];
+        match self.round.mailbox.clone() {
+            Some(mailbox) => self.open(&mailbox),
+            None => self.out.push(claim(&self.words.place())),
+        }
+        Ok(())
+    }
+
+    fn take_out(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.out)
+    }
+
+    fn give(&mut self, line: String) -> Result<(), PairError> {
+        self.round.waiting.push(line);
+        self.send_waiting();
+        Ok(())
+    }
+
+    fn on_text(&mut self, text: &str) -> Result<(), PairError> {
+        match said(text)? {
+            Said::Claimed(mailbox) if self.round.mailbox.is_none() => {
+                self.open(&mailbox);
+                self.round.mailbox = Some(mailbox);
+                Ok(())
+            }
+            Said::Message { side, phase, body } if side != self.name => self.on_message(phase, body),
+            _ => Ok(()),
+        }
+    }
+
+    fn poll_news(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn farewell(&mut self) -> Vec<String> {
         self.release();
         let mut out = self.take_out();
         let mailbox = self.round.mailbox.iter();
-        out.extend(mailbox.map(|mailbox| json!({"type": "close", "mailbox": mailbox, "mood": "happy"}).to_string()));
+        out.extend(mailbox.map(|mailbox| close(mailbox)));
         out
+    }
+
+    fn must_begin_again(&self) -> bool {
+        self.is_refused
+    }
+
+    fn begin_again(&mut self) -> Result<(), PairError> {
+        let name = random().map_err(|error| PairError::Refused(error.to_string()))?;
+        self.begin_as(name);
+        Ok(())
+    }
+
+    fn on_error(
+        &mut self,
+        error: PairError,
+        server: &str,
+        lasted: Duration,
+        down: Duration,
+    ) -> Result<Duration, PairError> {
+        let server = server.to_owned();
+        match error {
+            PairError::Lost(reason) if !self.was_there => Err(PairError::Unreachable { server, reason }),
+            PairError::Lost(_) | PairError::NoMailbox(_) if self.was_there && lasted.is_zero() && down >= GONE => {
+                Err(PairError::Gone(server))
+            }
+            PairError::Lost(_) => Ok(PAUSE),
+            PairError::NoMailbox(_) if self.was_there && lasted.is_zero() => Ok(PAUSE),
+            error => Err(error),
+        }
     }
 }
 
-fn added(phase: &str, body: &str) -> String {
-    json!({"type": "add", "phase": phase, "body": body}).to_string()
-}
-
 #[cfg(test)]
-#[path = "mailbox_tests.rs"]
+#[path = "pairing_tests.rs"]
 mod tests;

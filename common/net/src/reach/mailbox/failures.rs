@@ -46,7 +46,7 @@ impl WordFailures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reach::words::PairError;
+    use crate::reach::mailbox::PairError;
 
     #[test]
     fn nobody_is_sent_for_other_words_twice() {

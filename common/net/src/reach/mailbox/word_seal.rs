@@ -7,7 +7,7 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use ring::hmac::{HMAC_SHA256, Key, sign, verify};
 use spake2::{Ed25519Group, Identity, Password, Spake2};
 
-use super::list::Words;
+use super::words::Words;
 
 /// Side of a pairing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -79,13 +79,13 @@ impl Server {
 /// events of each client, and the error at which it ended.
 fn carry(
     server: &mut Server,
-    clients: &mut [&mut Client],
+    clients: &mut [&mut Pairing],
     mut change: impl FnMut(&mut Vec<Value>),
 ) -> Vec<(Vec<Event>, Option<PairError>)> {
     let mut ends: Vec<(Vec<Event>, Option<PairError>)> = clients.iter().map(|_| (Vec::new(), None)).collect();
     let mut given: HashMap<String, usize> = HashMap::new();
     for client in clients.iter_mut() {
-        client.on_connected();
+        client.on_connected().unwrap();
     }
     loop {
         let mut is_quiet = true;
@@ -105,7 +105,7 @@ fn carry(
                 is_quiet = false;
                 *error = error.take().or(client.on_text(&answer.to_string()).err());
             }
-            while let Some(event) = client.poll_event() {
+            while let Some(event) = client.poll_news() {
                 events.push(event);
             }
         }
@@ -122,10 +122,10 @@ fn words(text: &str) -> Words {
 }
 
 /// Returns two clients with keys of their own.
-fn both(shown: &Words, typed: &Words) -> (Client, Client) {
+fn both(shown: &Words, typed: &Words) -> (Pairing, Pairing) {
     let key = || Identity::generate().unwrap().public_key();
-    let shows = Client::new(Side::Shows, key(), shown.clone(), [1; 8]);
-    (shows, Client::new(Side::Types, key(), typed.clone(), [2; 8]))
+    let shows = Pairing::new(Side::Shows, key(), shown.clone(), [1; 8]);
+    (shows, Pairing::new(Side::Types, key(), typed.clone(), [2; 8]))
 }
 
 const RIGHT: &str = "zoo abandon zebra ability";
@@ -135,8 +135,8 @@ const WRONG: &str = "zoo abandon zebra able";
 fn two_with_the_same_words_meet_and_exchange_lines() {
     let (mut shows, mut types) = both(&words(RIGHT), &words(RIGHT));
     let (own, other) = (shows.own, types.own);
-    shows.give("a ticket".to_owned());
-    types.give("an answer".to_owned());
+    shows.give("a ticket".to_owned()).unwrap();
+    types.give("an answer".to_owned()).unwrap();
     let mut server = Server::default();
     let ends = carry(&mut server, &mut [&mut shows, &mut types], honest);
     assert_eq!(ends[0], (vec![Event::Met(other), Event::Line("an answer".to_owned())], None));
@@ -151,7 +151,7 @@ fn two_with_the_same_words_meet_and_exchange_lines() {
 fn a_connection_that_breaks_costs_nothing() {
     let (mut shows, mut types) = both(&words(RIGHT), &words(RIGHT));
     let mut server = Server::default();
-    shows.give("a ticket".to_owned());
+    shows.give("a ticket".to_owned()).unwrap();
     carry(&mut server, &mut [&mut shows], honest);
     // The server has kept what was said, and is told again.
     let ends = carry(&mut server, &mut [&mut shows, &mut types], honest);
@@ -165,7 +165,7 @@ fn a_connection_that_breaks_costs_nothing() {
 fn three_wrong_guesses_and_the_words_are_dead() {
     let mut server = Server::default();
     let (mut shows, _) = both(&words(RIGHT), &words(RIGHT));
-    shows.give("a ticket".to_owned());
+    shows.give("a ticket".to_owned()).unwrap();
     for guess in 1..=GUESSES {
         let (_, mut types) = both(&words(RIGHT), &words(WRONG));
         types.name = format!("guest {guess}");
@@ -178,7 +178,7 @@ fn three_wrong_guesses_and_the_words_are_dead() {
         for message in [shows.farewell(), types.farewell()].concat() {
             server.answer("", &serde_json::from_str(&message).unwrap());
         }
-        shows.begin_again([10 + guess as u8; 8]);
+        shows.begin_as([10 + guess as u8; 8]);
     }
 }
 
@@ -186,14 +186,14 @@ fn three_wrong_guesses_and_the_words_are_dead() {
 fn a_thousand_guesses_learn_nothing_and_after_three_not_even_the_right_words_do() {
     let mut server = Server::default();
     let (mut shows, _) = both(&words(RIGHT), &words(RIGHT));
-    shows.give("a ticket".to_owned());
+    shows.give("a ticket".to_owned()).unwrap();
     let mut is_dead = false;
     for guess in 0..=1_000_u32 {
         let [second, third] = [guess / 32, guess % 32].map(|at| ["able", "about", "above", "absent"][at as usize % 4]);
         let typed = if guess == 1_000 { RIGHT.to_owned() } else { format!("zoo {second} {third} zoo") };
         let (_, mut types) = both(&words(RIGHT), &words(&typed));
         types.name = format!("guest {guess}");
-        types.give("an answer".to_owned());
+        types.give("an answer".to_owned()).unwrap();
         let ends = match is_dead {
             // The program that showed them has ended.
             true => carry(&mut server, &mut [&mut types], honest),
@@ -209,7 +209,7 @@ fn a_thousand_guesses_learn_nothing_and_after_three_not_even_the_right_words_do(
             }
             is_dead = ends[1].1 == Some(PairError::Guessed);
             assert_eq!(is_dead, guess + 1 == GUESSES, "{ends:?}");
-            shows.begin_again([10 + guess as u8; 8]);
+            shows.begin_as([10 + guess as u8; 8]);
         }
     }
 }
@@ -218,24 +218,24 @@ fn a_thousand_guesses_learn_nothing_and_after_three_not_even_the_right_words_do(
 fn what_was_said_in_one_pairing_is_worth_nothing_in_another() {
     let (mut shows, mut types) = both(&words(RIGHT), &words(RIGHT));
     let keys = [shows.own, types.own];
-    shows.give("a ticket".to_owned());
-    types.give("an answer".to_owned());
+    shows.give("a ticket".to_owned()).unwrap();
+    types.give("an answer".to_owned()).unwrap();
     let mut server = Server::default();
     let ends = carry(&mut server, &mut [&mut shows, &mut types], honest);
     assert!(ends.iter().all(|(events, _)| events.len() == 2));
     // A server says it again to the same machines with the same words.
     for (side, own, name) in [(Side::Shows, keys[0], &types.name), (Side::Types, keys[1], &shows.name)] {
-        let mut again = Client::new(side, own, words(RIGHT), [7; 8]);
-        again.on_connected();
-        again.give("a secret line".to_owned());
+        let mut again = Pairing::new(side, own, words(RIGHT), [7; 8]);
+        again.on_connected().unwrap();
+        again.give("a secret line".to_owned()).unwrap();
         again.on_text(&json!({"type": "claimed", "mailbox": "again"}).to_string()).unwrap();
         let said = server.all(name).into_iter().filter(|message| message["side"] == **name);
         let outcome: Result<Vec<()>, PairError> = said.map(|message| again.on_text(&message.to_string())).collect();
         match side {
-            Side::Shows => assert_eq!(again.poll_event(), Some(Event::Again), "a wrong guess"),
+            Side::Shows => assert_eq!(again.poll_news(), Some(Event::Again), "a wrong guess"),
             Side::Types => assert_eq!(outcome, Err(PairError::Wrong)),
         }
-        assert_eq!(again.poll_event(), None);
+        assert_eq!(again.poll_news(), None);
         assert!(again.take_out().iter().all(|message| !message.contains("line-")), "nothing is told");
     }
 }
@@ -244,9 +244,9 @@ fn what_was_said_in_one_pairing_is_worth_nothing_in_another() {
 fn after_a_wrong_guess_the_right_words_still_work() {
     let mut server = Server::default();
     let (mut shows, mut wrong) = both(&words(RIGHT), &words(WRONG));
-    shows.give("a ticket".to_owned());
+    shows.give("a ticket".to_owned()).unwrap();
     carry(&mut server, &mut [&mut shows, &mut wrong], honest);
-    shows.begin_again([9; 8]);
+    shows.begin_as([9; 8]);
     let (_, mut types) = both(&words(RIGHT), &words(RIGHT));
     types.name = "right".to_owned();
     let ends = carry(&mut server, &mut [&mut shows, &mut types], honest);
@@ -257,10 +257,10 @@ fn after_a_wrong_guess_the_right_words_still_work() {
 fn a_third_one_is_told_that_it_is_crowded() {
     let mut server = Server::default();
     let (mut shows, mut types) = both(&words(RIGHT), &words(RIGHT));
-    let mut third = Client::new(Side::Types, types.own, words(RIGHT), [3; 8]);
+    let mut third = Pairing::new(Side::Types, types.own, words(RIGHT), [3; 8]);
     // One that holds the place.
     for message in [&mut shows, &mut types].map(|client| {
-        client.on_connected();
+        client.on_connected().unwrap();
         client.take_out()
     }) {
         for message in message.into_iter().filter(|message| message.contains("claim")) {
@@ -292,8 +292,8 @@ fn a_server_that_changes_reorders_drops_or_repeats_deceives_nobody() {
     for _ in 0..300 {
         let (mut shows, mut types) = both(&words(RIGHT), &words(RIGHT));
         let keys = [shows.own, types.own];
-        shows.give("a ticket".to_owned());
-        types.give("an answer".to_owned());
+        shows.give("a ticket".to_owned()).unwrap();
+        types.give("an answer".to_owned()).unwrap();
         let kind = below(4);
         let ends = carry(&mut Server::default(), &mut [&mut shows, &mut types], |answers| {
             for at in 0..answers.len() {
@@ -333,10 +333,10 @@ fn a_server_that_changes_reorders_drops_or_repeats_deceives_nobody() {
 fn a_server_in_between_that_does_not_know_the_words_deceives_nobody() {
     // It speaks with either side as the other one, with words of its own.
     let (mut shows, mut types) = both(&words(RIGHT), &words(RIGHT));
-    shows.give("a ticket".to_owned());
-    types.give("an answer".to_owned());
+    shows.give("a ticket".to_owned()).unwrap();
+    types.give("an answer".to_owned()).unwrap();
     let (mut false_shows, mut false_types) = both(&words(WRONG), &words(WRONG));
-    false_shows.give("a false ticket".to_owned());
+    false_shows.give("a false ticket".to_owned()).unwrap();
     let ends = carry(&mut Server::default(), &mut [&mut shows, &mut false_types], honest);
     assert_eq!(ends[0], (vec![Event::Again], None));
     let ends = carry(&mut Server::default(), &mut [&mut false_shows, &mut types], honest);
@@ -367,12 +367,12 @@ proptest::proptest! {
     ) {
         let (mut shown, mut typed) = both(&words(RIGHT), &words(RIGHT));
         let client = if shows { &mut shown } else { &mut typed };
-        client.on_connected();
-        client.give("a secret line".to_owned());
+        client.on_connected().unwrap();
+        client.give("a secret line".to_owned()).unwrap();
         for (kind, phase, body) in messages {
             let message = json!({"type": kind, "side": "other", "phase": phase, "body": body, "mailbox": phase});
             let _ = client.on_text(&message.to_string());
-            proptest::prop_assert!(!matches!(client.poll_event(), Some(Event::Met(_) | Event::Line(_))));
+            proptest::prop_assert!(!matches!(client.poll_news(), Some(Event::Met(_) | Event::Line(_))));
             client.take_out();
         }
         proptest::prop_assert!(client.round.said.len() < 50 && client.round.early.len() < 50);
