@@ -21,6 +21,7 @@ pub mod signals;
 pub mod slot;
 pub mod stats;
 mod terminal;
+pub mod threads;
 mod usage;
 
 pub use doctor::speed;

@@ -1,7 +1,6 @@
 //! The threads of a receiver, and their end.
 
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread::JoinHandle;
 
 use common::config::ReceiverConfig;
 use common::stats::ReceiverReport;
@@ -16,10 +15,11 @@ use shell::settings::{LatencyLimit, OwnSide};
 use shell::signals;
 use shell::slot::Slot;
 use shell::stats::Statistics;
+use shell::threads::{Ending, join, spawn};
 
 use crate::absence::Absence;
 use crate::decode::{self, DecodeStage};
-use crate::handover::{Command, End, LinkView};
+use crate::handover::{Command, End, Job, LinkView};
 use crate::link::ReceiverLink;
 use crate::picture_log::PictureLog;
 use crate::present::{self, Presenter, SeenHook, Sinks};
@@ -61,80 +61,54 @@ pub fn run_over(
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
     let Network { waker, hang_up, mut pulses, own, latency_limit, seen } = network;
-    let (network_pulse, decode_pulse) = (Pulse::default(), Pulse::default());
-    pulses.extend([network_pulse.clone(), decode_pulse.clone()]);
+    let (pulse, decode_pulse) = (Pulse::default(), Pulse::default());
+    pulses.extend([pulse.clone(), decode_pulse.clone()]);
     let compute = Options::new(shared.backend, shared.device.as_deref());
     decode::probe(&compute)?;
     let is_file = |spec: &SinkSpec| spec.file().is_some();
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
-    let is_call = own.is_some();
-    let window = WindowParts {
-        backend: config.window,
-        status_line: config.status_line,
-        own,
-        latency_limit: latency_limit.clone(),
-    };
-    let opened = Sinks::open(sinks, |spec| sink::open(spec, &window, records));
-    let sinks = opened.map_err(|error| match error {
-        // A path is the user's choice, a display the machine's.
-        SinkError::File { .. } | SinkError::WithoutWindow => Failure::usage(error),
-        _ => Failure::device(error),
-    })?;
+    let absence = Absence::new(&shared.peers, &shared.mode, own.is_some(), clock::now());
+    let sinks = open_sinks(sinks, config, own, latency_limit.clone(), records)?;
     let mut stats = Statistics::open(shared)?;
     let mut log = PictureLog::create(config.pictures_file.as_deref())?;
-
     let recording = config.record.as_deref().map(|path| Recording::start(path, "received")).transpose()?;
     let tap = || recording.as_ref().map(Recording::tap);
-
     let (jobs, pictures) = (Slot::with_depth(JOBS_DEPTH), Slot::new());
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
     let view = Arc::new(Mutex::new(LinkView::default()));
-
-    let dials = shared.mode.dials();
     let session =
         ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records, size_max: Some(config.size_max) };
-    let network = {
-        let jobs = jobs.clone();
-        let view = Arc::clone(&view);
-        let mut link =
-            ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, view, network_pulse, tap());
-        link.set_latency_limit(latency_limit);
-        spawn("network", move || {
-            let _closing = jobs.closing();
-            turn(link)
-        })?
-    };
-    let decoding = {
+    let dials = shared.mode.dials();
+    let mut link =
+        ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, Arc::clone(&view), pulse, tap());
+    link.set_latency_limit(latency_limit);
+    let network = turning(link, jobs.clone(), turn)?;
+    let tell = {
         let (commands, waker) = (commands.clone(), waker.clone());
-        let tell = move |command| {
+        move |command| {
             if commands.send(command).is_ok() {
                 waker.wake();
             }
-        };
-        let stage = DecodeStage {
-            jobs,
-            pictures: pictures.clone(),
-            records,
-            shown: shown_queue,
-            tell,
-            now: clock::now,
-            pulse: decode_pulse,
-            recording: tap(),
-        };
-        spawn("decode", move || decode::run(&compute, &stage))?
-    };
-
-    let mut watchdog = Watchdog::ready(pulses);
-    let end = |end| {
-        if let (End::Stop, Some(call)) = (end, &hang_up) {
-            call.hang_up();
-        } else if commands.send(Command::End(end)).is_ok() {
-            waker.wake();
         }
     };
-    let absence = Absence::new(&shared.peers, &shared.mode, is_call, clock::now());
+    let stage = DecodeStage {
+        jobs,
+        pictures: pictures.clone(),
+        records,
+        shown: shown_queue,
+        tell: tell.clone(),
+        now: clock::now,
+        pulse: decode_pulse,
+        recording: tap(),
+    };
+    let decoding = spawn("decode", move || decode::run(&compute, &stage))?;
+    let mut watchdog = Watchdog::ready(pulses);
+    let end = |end| match (end, &hang_up) {
+        (End::Stop, Some(call)) => call.hang_up(),
+        _ => tell(Command::End(end)),
+    };
     let (link, shown) = (&view, &shown);
     let presenter = Presenter { pictures: &pictures, shown, link, end: &end, frames, records, absence, seen };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
@@ -146,21 +120,34 @@ pub fn run_over(
     let decoded = join(decoding);
     let linked = join(network);
     drop(recording);
-    linked?;
-    decoded?;
-    presented
+    linked.and(decoded).and(presented)
 }
 
-type Ended = Result<(), Failure>;
-
-fn spawn(name: &str, body: impl FnOnce() -> Ended + Send + 'static) -> Result<JoinHandle<Ended>, Failure> {
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(body)
-        .map_err(|error| Failure::device(format!("cannot start the {name} thread: {error}")))
+/// Starts the thread that turns the link; the decoder has no frames to come once it has ended.
+fn turning(
+    link: ReceiverLink,
+    jobs: Slot<Job>,
+    turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
+) -> Result<Ending, Failure> {
+    spawn("network", move || {
+        let _closing = jobs.closing();
+        turn(link)
+    })
 }
 
-fn join(thread: JoinHandle<Ended>) -> Ended {
-    let name = thread.thread().name().unwrap_or_default().to_owned();
-    thread.join().unwrap_or_else(|_| Err(Failure::device(format!("the {name} thread broke down"))))
+/// Opens the sinks. `records`: whether all are files.
+fn open_sinks(
+    specs: &[SinkSpec],
+    config: &ReceiverConfig,
+    own: Option<OwnSide>,
+    latency_limit: LatencyLimit,
+    records: bool,
+) -> Result<Sinks, Failure> {
+    let window = WindowParts { backend: config.window, status_line: config.status_line, own, latency_limit };
+    let opened = Sinks::open(specs, |spec| sink::open(spec, &window, records));
+    opened.map_err(|error| match error {
+        // A path is the user's choice, a display the machine's.
+        SinkError::File { .. } | SinkError::WithoutWindow => Failure::usage(error),
+        _ => Failure::device(error),
+    })
 }

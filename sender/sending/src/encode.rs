@@ -102,6 +102,18 @@ const LOST: &str = "Your camera has gone: this computer tries to open it again";
 /// Longest wait before the thread shows that it turns, and looks whether the source has stalled.
 const WAIT: Duration = Duration::from_millis(100);
 
+/// A watch on the source.
+struct Watch {
+    stall: Stall,
+    /// True while it gives nothing.
+    stands: bool,
+    /// True once a picture has come.
+    has_given: bool,
+    /// The state and the words that were told last.
+    told: SourceState,
+    said: Option<String>,
+}
+
 impl Encode {
     /// Runs until the source has ended or the network thread has closed its slot. Both slots are closed in every
     /// case.
@@ -126,29 +138,25 @@ impl Encode {
         }
     }
 
-    /// Tells how the source is, unless that is what was `told` last.
-    fn tell_source(&self, stands: bool, told: &mut SourceState) {
-        self.gate.source_stands.store(stands, Ordering::Relaxed);
+    /// Tells how the source is, unless that is what was told last: the network thread, and the own window of a source that gives no
+    /// pictures, or many that cannot be used, since whoever sits before it sees the other side only.
+    fn tell(&self, watch: &mut Watch) {
+        self.gate.source_stands.store(watch.stands, Ordering::Relaxed);
         let source = self.gate.source();
-        if std::mem::replace(told, source) != source {
+        if std::mem::replace(&mut watch.told, source) != source {
             self.waker.wake();
         }
-    }
-
-    /// Tells the own window of a source that gives no pictures, or many that cannot be used: whoever sits before it sees the other
-    /// side only. `has_given`: whether one has come yet.
-    fn tell_own(&self, has_given: bool, said: &mut Option<String>) {
         let health = &self.gate.source_health;
-        let is_missing = !has_given && (!self.info.is_there || health.is_lost());
-        let words = match self.gate.source() {
+        let is_missing = !watch.has_given && (!self.info.is_there || health.is_lost());
+        let words = match source {
             SourceState::Unusable | SourceState::Gives if health.trouble().is_some() => health.trouble(),
             _ if is_missing => Some(MISSING.to_owned()),
             SourceState::Unusable | SourceState::Gives => None,
             SourceState::Stalled => Some(STALLED.to_owned()),
             SourceState::Lost => Some(LOST.to_owned()),
         };
-        if *said != words {
-            said.clone_from(&words);
+        if watch.said != words {
+            watch.said.clone_from(&words);
             self.own.say_of_camera(words);
         }
     }
@@ -167,37 +175,22 @@ impl Encode {
     }
 
     fn pump(&mut self) -> Result<(), Failure> {
-        let mut count = 0;
         let interval = self.info.frame_rate.interval();
-        let (mut stall, mut thinning) = (Stall::new(interval, self.info.is_there), Thinning::new(interval));
-        let (mut stands, mut told) = (false, SourceState::Gives);
-        let (mut has_given, mut said) = (false, None);
+        let (mut count, mut thinning) = (0, Thinning::new(interval));
+        let stall = Stall::new(interval, self.info.is_there);
+        let mut watch = Watch { stall, stands: false, has_given: false, told: SourceState::Gives, said: None };
         while self.frames_max.is_none_or(|max| count < max) {
             self.pulse.beat();
             let picture = match self.next_picture()? {
                 Taken::Item(picture) => picture,
                 Taken::Timeout if self.coded.is_closed() => return Ok(()),
                 Taken::Timeout => {
-                    if stall.on_nothing(self.gate.is_open(), clock::now()) {
-                        match self.gate.source_health.trouble() {
-                            Some(trouble) => limited!(warn, "no picture can be sent: {trouble}"),
-                            None => limited!(warn, "the source gives no pictures; waiting for it"),
-                        }
-                        stands = true;
-                    }
-                    // A camera that has stalled may be pulled out then.
-                    self.tell_source(stands, &mut told);
-                    self.tell_own(has_given, &mut said);
+                    self.miss(&mut watch);
                     continue;
                 }
                 Taken::Closed => return Ok(()),
             };
-            if let Some(stood) = stall.on_picture(clock::now()) {
-                limited!(info, "the source gives pictures again, after {:.1} s", stood.as_secs_f64());
-            }
-            (stands, has_given) = (false, true);
-            self.tell_source(stands, &mut told);
-            self.tell_own(has_given, &mut said);
+            self.see(&mut watch);
             if self.info.is_live && !(self.gate.is_open() && thinning.takes(picture.capture)) {
                 self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
                 picture.data.give_back(&self.used);
@@ -208,43 +201,82 @@ impl Encode {
             }
             self.withdraw();
             let began = clock::now();
-            let capture = picture.capture;
-            let picture = match &mut self.shrinking {
-                Some(shrinking) => shrinking.apply(picture, &self.used)?,
-                None => picture,
-            };
-            let waited = clock::now().since(capture);
-            // Where memory belongs that no effect has made.
-            let used = self.shrinking.as_ref().map_or(&self.used, Shrinking::back).clone();
-            let (picture, effects) = self.effects.apply(picture, &used)?;
-            self.own.on_picture(picture.format, self.params.size, self.info.colour, &picture.data);
-            // The picture that a driver keeps is lost with it.
-            let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { continue };
-            let times = FrameTimes { capture, coded: clock::now() };
+            let Some(encoded) = self.make(picture)? else { continue };
             // A file waits for who codes it.
-            if self.info.is_live && thinning.on_took(times.coded.since(began), times.coded) {
+            let coded = encoded.times.coded;
+            if self.info.is_live && thinning.on_took(coded.since(began), coded) {
                 self.tell_rate(thinning.one_in());
             }
-            if effects.is_some() {
-                data.into_memory().into_iter().for_each(|memory| self.effects.give_back(memory));
-            } else {
-                data.give_back(&used);
-            }
-            let (effects, backend) = (effects.unwrap_or_default(), Arc::clone(&self.backend));
-            let params = self.params;
-            let encoded = Encoded { id, params, frame, times, waited, effects, stages, backend };
             count += 1;
-            if self.info.is_live {
-                self.coded.replace(encoded);
-            } else {
-                self.waker.wake();
-                if !self.put(encoded) {
-                    return Ok(());
-                }
+            if !self.hand_over(encoded) {
+                return Ok(());
             }
-            self.waker.wake();
         }
         Ok(())
+    }
+
+    /// Takes notice that no picture has come for a while.
+    fn miss(&self, watch: &mut Watch) {
+        if watch.stall.on_nothing(self.gate.is_open(), clock::now()) {
+            match self.gate.source_health.trouble() {
+                Some(trouble) => limited!(warn, "no picture can be sent: {trouble}"),
+                None => limited!(warn, "the source gives no pictures; waiting for it"),
+            }
+            watch.stands = true;
+        }
+        // A camera that has stalled may be pulled out then.
+        self.tell(watch);
+    }
+
+    /// Takes notice of a picture.
+    fn see(&self, watch: &mut Watch) {
+        if let Some(stood) = watch.stall.on_picture(clock::now()) {
+            limited!(info, "the source gives pictures again, after {:.1} s", stood.as_secs_f64());
+        }
+        (watch.stands, watch.has_given) = (false, true);
+        self.tell(watch);
+    }
+
+    /// Shrinks a picture, filters it and codes it. None: it is lost with a device.
+    fn make(&mut self, picture: SourceFrame) -> Result<Option<Encoded>, Failure> {
+        let capture = picture.capture;
+        let picture = match &mut self.shrinking {
+            Some(shrinking) => shrinking.apply(picture, &self.used)?,
+            None => picture,
+        };
+        let waited = clock::now().since(capture);
+        // Where memory belongs that no effect has made.
+        let used = self.shrinking.as_ref().map_or(&self.used, Shrinking::back).clone();
+        let (picture, effects) = self.effects.apply(picture, &used)?;
+        self.own.on_picture(picture.format, self.params.size, self.info.colour, &picture.data);
+        // The picture that a driver keeps is lost with it.
+        let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { return Ok(None) };
+        let times = FrameTimes { capture, coded: clock::now() };
+        if effects.is_some() {
+            data.into_memory().into_iter().for_each(|memory| self.effects.give_back(memory));
+        } else {
+            data.give_back(&used);
+        }
+        let (effects, backend) = (effects.unwrap_or_default(), Arc::clone(&self.backend));
+        Ok(Some(Encoded { id, params: self.params, frame, times, waited, effects, stages, backend }))
+    }
+
+    /// Leaves a frame to the network thread; false if that takes none any more.
+    fn hand_over(&self, encoded: Encoded) -> bool {
+        let is_taken = match self.info.is_live {
+            true => {
+                self.coded.replace(encoded);
+                true
+            }
+            false => {
+                self.waker.wake();
+                self.put(encoded)
+            }
+        };
+        if is_taken {
+            self.waker.wake();
+        }
+        is_taken
     }
 
     /// Takes a frame back that the network thread does not come to take: a newer one is better, and must not be predicted from one
@@ -421,22 +453,22 @@ mod tests {
     #[test]
     fn the_own_window_says_what_is_wrong_with_the_own_camera() {
         let mut encode = predicting();
-        let mut said = None;
-        let mut now = |encode: &Encode, has_given: bool| {
-            encode.tell_own(has_given, &mut said);
+        let stall = Stall::new(Duration::from_millis(33), true);
+        let mut watch = Watch { stall, stands: false, has_given: false, told: SourceState::Gives, said: None };
+        let mut now = |encode: &Encode, stands: bool, has_given: bool| {
+            (watch.stands, watch.has_given) = (stands, has_given);
+            encode.tell(&mut watch);
             encode.own.camera_said()
         };
-        assert_eq!(now(&encode, false), None, "it may take a moment to start");
+        assert_eq!(now(&encode, false, false), None, "it may take a moment to start");
         encode.info.is_there = false;
         // Nobody need watch.
-        assert_eq!(now(&encode, false).as_deref(), Some(MISSING));
-        assert_eq!(now(&encode, true), None);
-        encode.gate.source_stands.store(true, Ordering::Relaxed);
-        assert_eq!(now(&encode, true).as_deref(), Some(STALLED));
+        assert_eq!(now(&encode, false, false).as_deref(), Some(MISSING));
+        assert_eq!(now(&encode, false, true), None);
+        assert_eq!(now(&encode, true, true).as_deref(), Some(STALLED));
         encode.gate.source_health.set_lost(true);
-        assert_eq!(now(&encode, true).as_deref(), Some(LOST));
-        encode.gate.source_stands.store(false, Ordering::Relaxed);
-        assert_eq!(now(&encode, true), None);
+        assert_eq!(now(&encode, true, true).as_deref(), Some(LOST));
+        assert_eq!(now(&encode, false, true), None);
     }
 
     /// Returns what codes three pictures that are there already, as on a computer that is too slow.

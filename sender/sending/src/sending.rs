@@ -3,9 +3,9 @@
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 
-use common::config::{LinkMode, Prediction, SenderConfig};
+use common::config::{LinkMode, Prediction, SenderConfig, SharedConfig};
 use common::path::Path;
 use common::stream::video::VideoSender;
 use common::stream::video::prediction::states_of;
@@ -24,6 +24,7 @@ use shell::sd::Pulse;
 use shell::settings::OwnSide;
 use shell::slot::Slot;
 use shell::stats::Statistics;
+use shell::threads::{Ending, join, spawn};
 
 use crate::capture::Capture;
 use crate::effects::LiveEffects;
@@ -33,7 +34,7 @@ use crate::link::{Given, Parts, SenderLink};
 use crate::predict::{StreamEncoder, is_plausible};
 use crate::recorder::Recorder;
 use crate::source::pattern::Pattern;
-use crate::source::{self, FrameSource, SourceFrame, SourceSpec};
+use crate::source::{self, FrameSource, SourceFrame, SourceInfo, SourceSpec};
 
 /// Returns the sentence of a sender without a peer.
 pub fn no_peer() -> String {
@@ -111,41 +112,17 @@ impl Sending {
     ) -> Result<Self, Failure> {
         let Start { frames_max, is_finite, waker, own, rate, receives, given } = start;
         let shared = &config.shared;
-        if shared.peers.is_empty() {
-            return Err(Failure::usage(no_peer()));
-        }
-        if shared.mode == LinkMode::DialNobody {
-            return Err(Failure::usage(NOBODY));
-        }
-        // Before anything is opened: a daemon without a key ends at once.
-        Identity::load(&Identity::path_of(shared)?)?;
+        check(shared)?;
         let stats = Statistics::open(shared)?;
 
         let gate = Arc::new(Gate::new(0));
         let (pictures, coded) = (Slot::new(), Slot::new());
         let (give_back, used) = mpsc::channel();
         let capture = Capture { gate: Arc::clone(&gate), pictures: pictures.clone(), used };
-        let (opened, info) = mpsc::channel();
-        let capture = spawn("capture", move || capture.run(open, &opened))?;
-        let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
-
-        let predicts = config.prediction == Prediction::On;
-        if predicts && config.record.is_some() {
-            match receives {
-                false => return Err(Failure::usage(NO_RECORDING)),
-                true => tracing::warn!("{NO_RECORDING}; what is received is recorded"),
-            }
-        }
-        let path = config.record.as_deref().filter(|_| !predicts);
-        let recording = path.map(|path| Recording::start(path, "sent")).transpose()?;
-        let params = StreamParams {
-            size: info.size,
-            frame_rate: info.frame_rate,
-            chroma: config.chroma,
-            colour: info.colour,
-            raster: info.raster,
-            codec: config.codec,
-        };
+        let (capture, info) = capturing(capture, open)?;
+        let recording = recording(config, receives)?;
+        let SourceInfo { size, frame_rate, colour, raster, .. } = info;
+        let params = StreamParams { size, frame_rate, chroma: config.chroma, colour, raster, codec: config.codec };
         own.set_source_size(info.size);
         let options = Options::new(shared.backend, shared.device.as_deref());
         let Coding { coder, params } = coding(config, &options, params, None)?;
@@ -219,6 +196,41 @@ impl Threads {
     }
 }
 
+/// Fails at once where a daemon has nobody to send to or no key, before anything is opened.
+fn check(shared: &SharedConfig) -> Result<(), Failure> {
+    if shared.peers.is_empty() {
+        return Err(Failure::usage(no_peer()));
+    }
+    if shared.mode == LinkMode::DialNobody {
+        return Err(Failure::usage(NOBODY));
+    }
+    Ok(Identity::load(&Identity::path_of(shared)?).map(drop)?)
+}
+
+/// Starts the thread that opens a source and takes its pictures; returns what the source is.
+fn capturing(
+    capture: Capture,
+    open: impl FnOnce() -> Result<Box<dyn FrameSource>, Failure> + Send + 'static,
+) -> Result<(Ending, SourceInfo), Failure> {
+    let (opened, info) = mpsc::channel();
+    let thread = spawn("capture", move || capture.run(open, &opened))?;
+    let info = info.recv().map_err(|_| Failure::device("the source did not open"))??;
+    Ok((thread, info))
+}
+
+/// Starts the recording that is asked for; none of predicted frames, which refer to others.
+fn recording(config: &SenderConfig, receives: bool) -> Result<Option<Recording>, Failure> {
+    let Some(path) = config.record.as_deref() else { return Ok(None) };
+    match (config.prediction == Prediction::On, receives) {
+        (true, false) => Err(Failure::usage(NO_RECORDING)),
+        (true, true) => {
+            tracing::warn!("{NO_RECORDING}; what is received is recorded");
+            Ok(None)
+        }
+        (false, _) => Ok(Some(Recording::start(path, "sent")?)),
+    }
+}
+
 /// Opens the encoder of a stream of pictures of `params`, with states or without; it goes on behind the frame `last`.
 fn coding(
     config: &SenderConfig,
@@ -263,15 +275,4 @@ fn encoder(options: &Options, params: &StreamParams, bytes: usize) -> Result<Enc
         OpenError::First(error) => encode::failure(&error),
         error => codec_failure(&error),
     })
-}
-
-type Ending = JoinHandle<Result<(), Failure>>;
-
-fn spawn(name: &str, body: impl FnOnce() -> Result<(), Failure> + Send + 'static) -> Result<Ending, Failure> {
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
-    thread.map_err(|error| Failure::device(format!("the {name} thread cannot be started: {error}")))
-}
-
-fn join(thread: Ending) -> Result<(), Failure> {
-    thread.join().unwrap_or_else(|_| Err(Failure::device("a thread of the sender has failed")))
 }

@@ -77,47 +77,22 @@ impl StreamParams {
         bytes[4..8].copy_from_slice(&(self.size.height() as u32).to_le_bytes());
         bytes[8..12].copy_from_slice(&self.frame_rate.numerator().to_le_bytes());
         bytes[12..16].copy_from_slice(&self.frame_rate.denominator().to_le_bytes());
-        bytes[16] = match self.chroma {
-            Chroma::Grey => 0,
-            Chroma::C420 => 1,
-            Chroma::C444 => 2,
-            Chroma::Rgb => 3,
-        };
-        bytes[17] = match self.colour.matrix {
-            Matrix::Bt601 => 0,
-            Matrix::Bt709 => 1,
-        };
-        bytes[18] = match self.colour.range {
-            Range::Limited => 0,
-            Range::Full => 1,
-        };
+        bytes[16] = code(&CHROMAS, self.chroma);
+        bytes[17] = code(&MATRICES, self.colour.matrix);
+        bytes[18] = code(&RANGES, self.colour.range);
         bytes[19] = match self.codec.profile {
             Profile::Quad => 0,
             Profile::Pcwt => 1,
             Profile::Predicted(states) => PREDICTED + states.clamp(1, STATES_MAX),
         };
-        bytes[20] = match (self.codec.wavelet, self.codec.depth) {
-            (Wavelet::Cdf97, _) => 0,
-            (Wavelet::Cdf53, BitDepth::Eight) => 1,
-            (Wavelet::Cdf53, BitDepth::Ten) => 2,
-        };
+        bytes[20] = code(&WAVELETS, (self.codec.wavelet, self.codec.depth));
         bytes[21] = match self.codec.levels {
             Levels::Full => LEVELS_FULL,
             Levels::AtMost(levels) => levels.min(LEVELS_FULL - 1),
         };
-        bytes[22] = match self.codec.boundary {
-            Boundary::Symmetric => 0,
-            Boundary::Periodic => 1,
-            Boundary::Zero => 2,
-        };
-        bytes[23] = match self.codec.padding {
-            Padding::Zero => 0,
-            Padding::Smooth => 1,
-        };
-        bytes[24] = match self.codec.weights {
-            Weights::Psnr => 0,
-            Weights::Visual => 1,
-        };
+        bytes[22] = code(&BOUNDARIES, self.codec.boundary);
+        bytes[23] = code(&PADDINGS, self.codec.padding);
+        bytes[24] = code(&WEIGHTS, self.codec.weights);
         bytes
     }
 
@@ -125,77 +100,62 @@ impl StreamParams {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParamsError> {
         let bytes: &[u8; PARAMS_BYTES] = bytes.try_into().map_err(|_| ParamsError::Length)?;
         let u32_at = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let (wavelet, depth) = match bytes[20] {
-            0 => (Wavelet::Cdf97, BitDepth::Eight),
-            1 => (Wavelet::Cdf53, BitDepth::Eight),
-            2 => (Wavelet::Cdf53, BitDepth::Ten),
-            _ => {
-                return Err(ParamsError::Wavelet);
-            }
-        };
+        let (wavelet, depth) = meaning(&WAVELETS, bytes[20], ParamsError::Wavelet)?;
         Ok(Self {
             size: FrameSize::new(u32_at(0), u32_at(4))?,
             frame_rate: FrameRate::new(u32_at(8), u32_at(12)).ok_or(ParamsError::FrameRate)?,
-            chroma: match bytes[16] {
-                0 => Chroma::Grey,
-                1 => Chroma::C420,
-                2 => Chroma::C444,
-                3 if wavelet == Wavelet::Cdf97 => return Err(ParamsError::RgbWavelet),
-                3 => Chroma::Rgb,
-                _ => return Err(ParamsError::Chroma),
+            chroma: match meaning(&CHROMAS, bytes[16], ParamsError::Chroma)? {
+                Chroma::Rgb if wavelet == Wavelet::Cdf97 => return Err(ParamsError::RgbWavelet),
+                chroma => chroma,
             },
             colour: ColourSpace {
-                matrix: match bytes[17] {
-                    0 => Matrix::Bt601,
-                    1 => Matrix::Bt709,
-                    _ => return Err(ParamsError::Matrix),
-                },
-                range: match bytes[18] {
-                    0 => Range::Limited,
-                    1 => Range::Full,
-                    _ => return Err(ParamsError::Range),
-                },
+                matrix: meaning(&MATRICES, bytes[17], ParamsError::Matrix)?,
+                range: meaning(&RANGES, bytes[18], ParamsError::Range)?,
             },
             raster: Raster::default(),
             codec: CodecParams {
-                profile: match bytes[19] {
-                    0 => Profile::Quad,
-                    1 if wavelet == Wavelet::Cdf97 => {
-                        return Err(ParamsError::PcwtWavelet);
-                    }
-                    1 => Profile::Pcwt,
-                    129.. if wavelet != Wavelet::Cdf97 => {
-                        return Err(ParamsError::PredictedWavelet);
-                    }
-                    profile @ 129.. if profile - PREDICTED <= STATES_MAX => Profile::Predicted(profile - PREDICTED),
-                    _ => {
-                        return Err(ParamsError::Profile);
-                    }
-                },
+                profile: profile(bytes[19], wavelet)?,
                 wavelet,
                 depth,
                 levels: match bytes[21] {
                     LEVELS_FULL => Levels::Full,
                     levels => Levels::AtMost(levels),
                 },
-                boundary: match bytes[22] {
-                    0 => Boundary::Symmetric,
-                    1 => Boundary::Periodic,
-                    2 => Boundary::Zero,
-                    _ => return Err(ParamsError::Boundary),
-                },
-                padding: match bytes[23] {
-                    0 => Padding::Zero,
-                    1 => Padding::Smooth,
-                    _ => return Err(ParamsError::Padding),
-                },
-                weights: match bytes[24] {
-                    0 => Weights::Psnr,
-                    1 => Weights::Visual,
-                    _ => return Err(ParamsError::Weights),
-                },
+                boundary: meaning(&BOUNDARIES, bytes[22], ParamsError::Boundary)?,
+                padding: meaning(&PADDINGS, bytes[23], ParamsError::Padding)?,
+                weights: meaning(&WEIGHTS, bytes[24], ParamsError::Weights)?,
             },
         })
+    }
+}
+
+// What the small numbers mean, from 0 on.
+const CHROMAS: [Chroma; 4] = [Chroma::Grey, Chroma::C420, Chroma::C444, Chroma::Rgb];
+const MATRICES: [Matrix; 2] = [Matrix::Bt601, Matrix::Bt709];
+const RANGES: [Range; 2] = [Range::Limited, Range::Full];
+const WAVELETS: [(Wavelet, BitDepth); 3] =
+    [(Wavelet::Cdf97, BitDepth::Eight), (Wavelet::Cdf53, BitDepth::Eight), (Wavelet::Cdf53, BitDepth::Ten)];
+const BOUNDARIES: [Boundary; 3] = [Boundary::Symmetric, Boundary::Periodic, Boundary::Zero];
+const PADDINGS: [Padding; 2] = [Padding::Zero, Padding::Smooth];
+const WEIGHTS: [Weights; 2] = [Weights::Psnr, Weights::Visual];
+
+/// Returns the number of a meaning; 0 of the 9/7 of 10 bits, which there is not.
+fn code<T: PartialEq>(meanings: &[T], meaning: T) -> u8 {
+    meanings.iter().position(|it| *it == meaning).unwrap_or_default() as u8
+}
+
+fn meaning<T: Copy>(meanings: &[T], code: u8, unknown: ParamsError) -> Result<T, ParamsError> {
+    meanings.get(usize::from(code)).copied().ok_or(unknown)
+}
+
+fn profile(code: u8, wavelet: Wavelet) -> Result<Profile, ParamsError> {
+    match code {
+        0 => Ok(Profile::Quad),
+        1 if wavelet == Wavelet::Cdf97 => Err(ParamsError::PcwtWavelet),
+        1 => Ok(Profile::Pcwt),
+        129.. if wavelet != Wavelet::Cdf97 => Err(ParamsError::PredictedWavelet),
+        129.. if code - PREDICTED <= STATES_MAX => Ok(Profile::Predicted(code - PREDICTED)),
+        _ => Err(ParamsError::Profile),
     }
 }
 

@@ -27,6 +27,9 @@ const ENOUGH_EIGHTHS: u64 = 9;
 const THEREABOUTS: [[i32; 2]; 3] = [[0, 0], [1, 0], [0, 1]];
 const AROUND: [[i32; 2]; 9] = [[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]];
 
+/// A vector and its cost.
+type Found = ([i32; 2], u64);
+
 /// State in which a unit begins.
 #[derive(Clone, Copy)]
 enum Begin<'a> {
@@ -61,14 +64,9 @@ impl Search<'_> {
     }
 
     /// Returns the vectors of rows of units, each with its cost.
-    fn slice_alone(
-        &self,
-        rows: Range<usize>,
-        [columns, all_rows]: [usize; 2],
-        begin: Begin<'_>,
-    ) -> Vec<([i32; 2], u64)> {
-        let mut found = Vec::<([i32; 2], u64)>::with_capacity(rows.len() * columns);
-        let (mut candidates, mut own) = (Vec::with_capacity(2), Vec::with_capacity(16));
+    fn slice_alone(&self, rows: Range<usize>, [columns, all_rows]: [usize; 2], begin: Begin<'_>) -> Vec<Found> {
+        let mut found = Vec::<Found>::with_capacity(rows.len() * columns);
+        let mut own = Vec::with_capacity(16);
         let (is_quick, mut is_late) = (self.effort == Effort::Low, false);
         let (last, steps) = match begin {
             Begin::Last(last, _) => (last, &THEREABOUTS[..]),
@@ -76,21 +74,17 @@ impl Search<'_> {
         };
         for (y, x) in rows.clone().flat_map(|y| (0..columns).map(move |x| (y, x))) {
             let at = found.len();
-            let (left, mut least_beside) = if x > 0 { found[at - 1] } else { ([0, 0], u64::MAX) };
-            let expected = if y > rows.start {
-                let up = found[at - columns];
-                let other =
-                    if x + 1 < columns { found[at - columns + 1] } else { found[at - columns - usize::from(x > 0)] };
-                candidates.extend([up.0, other.0]);
-                least_beside = least_beside.min(up.1).min(other.1);
-                median(left, up.0, other.0)
-            } else {
-                (left, 0)
-            };
+            let others = (y > rows.start).then(|| {
+                // The unit above, and the next one to its right, or left at the end of a row.
+                let up = at - columns;
+                [found[up], if x + 1 < columns { found[up + 1] } else { found[up - usize::from(x > 0)] }]
+            });
+            let left = if x > 0 { found[at - 1] } else { ([0, 0], u64::MAX) };
+            let (expected, least_beside) = expected(left, others);
             let enough = if is_quick && at > 0 { (least_beside / 8).saturating_mul(ENOUGH_EIGHTHS) } else { 0 };
             own.clear();
-            [expected.0, [0, 0], left].into_iter().for_each(|candidate| add(&mut own, candidate));
-            candidates.drain(..).for_each(|candidate| add(&mut own, candidate));
+            [expected.0, [0, 0], left.0].into_iter().for_each(|candidate| add(&mut own, candidate));
+            others.into_iter().flatten().for_each(|(candidate, _)| add(&mut own, candidate));
             for &step in steps {
                 if let Some(motion) = last.and_then(|last| neighbour(last, x, y, step)) {
                     add(&mut own, motion.components());
@@ -104,26 +98,15 @@ impl Search<'_> {
                 add(&mut own, source.search(reference, x, y));
             }
             let costs = self.costs.beside(expected, UNIT_CELLS);
-            let (pitch, is_outermost) = (self.source.pitch, x == 0 || y == 0 || x + 1 == columns || y + 1 == all_rows);
+            // A window is a square four times as large as the unit; where much of it lies outside, the unit itself counts.
+            let is_outermost = x == 0 || y == 0 || x + 1 == columns || y + 1 == all_rows;
             let cost = |vector, least: u64| {
                 let bits = self.bits(costs.of_vector(vector));
                 let most = |worth: u64| u32::try_from(least.saturating_sub(bits) / worth).unwrap_or(u32::MAX);
-                // A window is a square four times as large as the unit; where much of it lies outside, the unit itself counts.
-                let difference = if is_outermost {
-                    let [left, top] = [x, y].map(|at| (UNIT * at) as i32);
-                    u64::from(difference_16(
-                        self.source.from(left, top),
-                        pitch,
-                        self.taps(left, top, vector),
-                        most(PARTS),
-                    )) * PARTS
-                } else {
-                    let (source, taps) = (self.source.from(start(x), start(y)), self.taps(start(x), start(y), vector));
-                    if is_quick {
-                        u64::from(difference_of_half_32(source, pitch, taps, most(PARTS / 2))) * (PARTS / 2)
-                    } else {
-                        u64::from(difference_32(source, pitch, taps, most(PARTS / 4))) * (PARTS / 4)
-                    }
+                let difference = match is_outermost {
+                    true => self.difference_of_unit([x, y], vector, most(PARTS)),
+                    false if is_quick => self.difference_of_half([x, y], vector, most(PARTS / 2)),
+                    false => self.difference_of_window([x, y], vector, most(PARTS / 4)),
                 };
                 difference + bits
             };
@@ -142,5 +125,36 @@ impl Search<'_> {
             });
         }
         found
+    }
+
+    /// What a unit differs from its prediction by this vector, in [`PARTS`]; `most`: a sum of samples that is enough to know.
+    #[inline(always)]
+    fn difference_of_unit(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
+        let [left, top] = [x, y].map(|at| (UNIT * at) as i32);
+        let (source, taps) = (self.source.from(left, top), self.taps(left, top, vector));
+        u64::from(difference_16(source, self.source.pitch, taps, most)) * PARTS
+    }
+
+    /// The same of its window, by every other row.
+    #[inline(always)]
+    fn difference_of_half(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
+        let (source, taps) = (self.source.from(start(x), start(y)), self.taps(start(x), start(y), vector));
+        u64::from(difference_of_half_32(source, self.source.pitch, taps, most)) * (PARTS / 2)
+    }
+
+    /// The same of its window.
+    #[inline(always)]
+    fn difference_of_window(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
+        let (source, taps) = (self.source.from(start(x), start(y)), self.taps(start(x), start(y), vector));
+        u64::from(difference_32(source, self.source.pitch, taps, most)) * (PARTS / 4)
+    }
+}
+
+/// Returns what is expected of a unit beside `left` and below the two `others`, if there are some, and the least of their costs.
+#[inline(always)]
+fn expected(left: Found, others: Option<[Found; 2]>) -> (([i32; 2], usize), u64) {
+    match others {
+        Some([up, other]) => (median(left.0, up.0, other.0), left.1.min(up.1).min(other.1)),
+        None => ((left.0, 0), left.1),
     }
 }

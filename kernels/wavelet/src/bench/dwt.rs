@@ -16,28 +16,30 @@ use super::{Axes, Limit, Table, describe, ms, scene};
 use crate::args::{BenchArgs, ComputeArgs, TransformArgs};
 use crate::options;
 
+const COLUMNS: [&str; 19] = [
+    "backend",
+    "device",
+    "direction",
+    "size",
+    "side",
+    "levels",
+    "htod_ms",
+    "calc_ms",
+    "dtoh_ms",
+    "total_ms",
+    "calc_mean_ms",
+    "calc_p95_ms",
+    "total_mean_ms",
+    "total_p95_ms",
+    "frames_s",
+    "gb_s",
+    "copy_gb_s",
+    "share",
+    "runs",
+];
+
 pub(crate) fn run(args: &BenchArgs, transform: &TransformArgs, compute: &ComputeArgs) -> Result<Table> {
-    let mut table = Table::new(&[
-        "backend",
-        "device",
-        "direction",
-        "size",
-        "side",
-        "levels",
-        "htod_ms",
-        "calc_ms",
-        "dtoh_ms",
-        "total_ms",
-        "calc_mean_ms",
-        "calc_p95_ms",
-        "total_mean_ms",
-        "total_p95_ms",
-        "frames_s",
-        "gb_s",
-        "copy_gb_s",
-        "share",
-        "runs",
-    ]);
+    let mut table = Table::new(&COLUMNS);
     table.note("three channels of full size; medians but where another word is; calc by the device's clock");
     table.note("htod, dtoh: between pinned memory and the device; total: by the host's clock, nothing overlaps");
     table.note("plain: calc again, commands not timed, by the host's clock from the first launch to the end");

@@ -16,25 +16,27 @@ use crate::{clip, options};
 /// Distance by which the picture moves from one frame to the next, samples of chroma.
 const MOVED: [usize; 2] = [3, 2];
 
+const COLUMNS: [&str; 16] = [
+    "backend",
+    "effort",
+    "picture",
+    "size",
+    "motion_ms",
+    "upload_ms",
+    "compensate_ms",
+    "transform_ms",
+    "code_ms",
+    "vectors_to_bytes_ms",
+    "encode_ms",
+    "decode_ms",
+    "decode_compensate_ms",
+    "inverse_ms",
+    "bytes",
+    "bit_per_pixel",
+];
+
 pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
-    let mut table = Table::new(&[
-        "backend",
-        "effort",
-        "picture",
-        "size",
-        "motion_ms",
-        "upload_ms",
-        "compensate_ms",
-        "transform_ms",
-        "code_ms",
-        "vectors_to_bytes_ms",
-        "encode_ms",
-        "decode_ms",
-        "decode_compensate_ms",
-        "inverse_ms",
-        "bytes",
-        "bit_per_pixel",
-    ]);
+    let mut table = Table::new(&COLUMNS);
     table.note(format!("the picture moves by {} samples across and {} down", 2 * MOVED[0], 2 * MOVED[1]));
     table.note("vectors are looked for on the processor, for every backend");
     table.note(
