@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use common::netsim::Random;
 use net::identity::Identity;
 
-use crate::attack::initial::Hello;
 use crate::hostile;
+use crate::initial::Hello;
 use crate::machine::priority;
 
 /// Datagrams sent at once.

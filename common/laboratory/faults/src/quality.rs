@@ -15,8 +15,8 @@ use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize, Raster};
 use picture::y4m::{Y4mHeader, Y4mReader, Y4mWriter};
 use sending::source::pattern::{Pattern, draw_number, read_row};
 
+use crate::clip::Clip;
 use crate::pictures::{each_picture, psnr};
-use crate::rival::clip::Clip;
 use crate::testbed::pipe;
 
 /// Of so many pictures one is compared.

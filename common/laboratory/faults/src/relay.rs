@@ -22,7 +22,7 @@ use common::units::Timestamp;
 use net::lock::lock;
 use socket2::SockRef;
 
-use crate::attack::initial::{Ids, ids};
+use crate::initial::{Ids, ids};
 
 /// Interval at which a reader checks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);

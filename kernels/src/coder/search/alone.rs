@@ -127,7 +127,7 @@ impl Search<'_> {
         found
     }
 
-    /// What a unit differs from its prediction by this vector, in [`PARTS`]; `most`: a sum of samples that is enough to know.
+    /// Returns what a unit differs from its prediction by this vector, in [`PARTS`]; `most`: a sum of samples that is enough to know.
     #[inline(always)]
     fn difference_of_unit(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
         let [left, top] = [x, y].map(|at| (UNIT * at) as i32);
@@ -135,14 +135,14 @@ impl Search<'_> {
         u64::from(difference_16(source, self.source.pitch, taps, most)) * PARTS
     }
 
-    /// The same of its window, by every other row.
+    /// Returns the same of its window, by every other row.
     #[inline(always)]
     fn difference_of_half(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
         let (source, taps) = (self.source.from(start(x), start(y)), self.taps(start(x), start(y), vector));
         u64::from(difference_of_half_32(source, self.source.pitch, taps, most)) * (PARTS / 2)
     }
 
-    /// The same of its window.
+    /// Returns the same of its window.
     #[inline(always)]
     fn difference_of_window(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
         let (source, taps) = (self.source.from(start(x), start(y)), self.taps(start(x), start(y), vector));

@@ -15,8 +15,9 @@ use rustls::sign::CertifiedKey;
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
-use super::{initial, weak_key as forged_key};
+use super::weak_key as forged_key;
 use crate::flood::Flood;
+use crate::initial;
 use crate::relay::{Tap, Way};
 use crate::testbed::{ENDS, SECOND, SENDER, Testbed};
 use crate::{flood, hostile};

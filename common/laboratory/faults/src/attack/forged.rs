@@ -7,8 +7,8 @@ use anyhow::Result;
 use net::tls::{PeerVerifier, Protocol, server_config};
 use quinn::crypto::rustls::QuicServerConfig;
 
-use super::initial::{refusal, version_negotiation};
 use super::{Outcome, Testbed};
+use crate::initial::{refusal, version_negotiation};
 use crate::relay::{Deed, Relay};
 
 /// Handshakes that are answered before and during the call.

@@ -15,7 +15,6 @@ mod forged;
 mod forged_answers;
 mod full_disk;
 mod giants;
-pub(crate) mod initial;
 mod introduction;
 mod listed;
 mod log_lines;

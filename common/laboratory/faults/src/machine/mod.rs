@@ -5,5 +5,6 @@ pub(crate) mod device;
 pub(crate) mod load;
 pub(crate) mod namespaces;
 pub(crate) mod priority;
+pub(crate) mod route;
 pub(crate) mod stalls;
 pub(crate) mod starve;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::scenario::case::Route;
+use super::route::Route;
 
 /// Largest burst of the line's token bucket, bytes: a timer tick of the fastest line.
 const BURST_BYTES: u32 = 16 << 10;

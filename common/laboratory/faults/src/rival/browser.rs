@@ -10,17 +10,17 @@ use net::failure::Failure;
 use picture::frame::FrameSize;
 use serde_json::json;
 
-use super::clip::{Clip, FRAMES_PER_SECOND};
 use super::lines::Line;
 use super::page::Listener;
-use super::strip;
 use super::told::{self, Told};
+use crate::clip::{Clip, FRAMES_PER_SECOND};
 use crate::daemons::Daemon;
 use crate::machine::stalls::Watch;
 use crate::quality::EVERY;
 use crate::relay::Relay;
 use crate::scenario::case::{FAR, SETTLING};
 use crate::scenario::measured::Measured;
+use crate::strip;
 
 /// Names under which it may be installed.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];

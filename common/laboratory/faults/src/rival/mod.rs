@@ -6,10 +6,8 @@
 //! ```
 
 mod browser;
-pub(crate) mod clip;
 mod lines;
 mod page;
-mod strip;
 mod told;
 
 use std::fmt;
@@ -22,9 +20,9 @@ use net::failure::Failure;
 use picture::frame::FrameRate;
 
 use self::browser::Browser;
-use self::clip::Clip;
 use self::lines::Line;
 use crate::bars::Bars;
+use crate::clip::{self, Clip};
 use crate::logs::percentile;
 use crate::quality::Original;
 use crate::scenario::case::Case;

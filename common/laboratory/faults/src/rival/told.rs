@@ -4,8 +4,8 @@ use anyhow::{Context, Result, bail};
 use picture::frame::FrameSize;
 use serde_json::Value;
 
-use super::strip;
 use crate::logs::Picture;
+use crate::strip;
 
 /// Longest that a picture may be under way: its number comes again later.
 const LATENCY_MAX_MS: f64 = 9_500.0;

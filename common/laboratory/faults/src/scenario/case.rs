@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use common::netsim::{NetConditions, Scenario};
-use common::units::Bitrate;
 use picture::frame::FrameSize;
 
 use crate::bars::Bars;
 use crate::hostile::Act;
+use crate::machine::route::Route;
 use crate::relay::Passed;
 use crate::scenario::checks;
 use crate::scenario::event::Event;
@@ -18,19 +18,6 @@ use crate::testbed::RECEIVER;
 pub(crate) const SETTLING: Duration = Duration::from_secs(2);
 /// A TCP flow needs this long.
 const LINE_LENGTH_MIN: Duration = Duration::from_secs(45);
-
-/// Path between the daemons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
-    /// Through the relay.
-    Relay,
-    /// One dials the other.
-    Direct,
-    /// The sender dials the receiver, each in a network namespace of its own.
-    Spaces,
-    /// A line of two network namespaces with a queue of the system's own, so that TCP can be in it, too.
-    Line { rate: Bitrate, queue: Duration },
-}
 
 /// Holds a run to its bars.
 pub(crate) type Check = fn(&Measured) -> Bars;

@@ -7,8 +7,9 @@ use common::units::Bitrate;
 
 use crate::flood::Flood;
 use crate::hostile::Act;
+use crate::machine::route::Route;
 use crate::relay::Passed;
-use crate::scenario::case::{CLEAN, Case, FAR, LOOPBACK, Route};
+use crate::scenario::case::{CLEAN, Case, FAR, LOOPBACK};
 use crate::scenario::event::Event;
 use crate::scenario::soak;
 use crate::scenario::{checks, device_faults};

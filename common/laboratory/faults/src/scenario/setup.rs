@@ -15,8 +15,9 @@ use crate::logs;
 use crate::machine::confine::Confinement;
 use crate::machine::device::{self, Layer, NO_LOADER};
 use crate::machine::namespaces::Namespaces;
+use crate::machine::route::Route;
 use crate::quality::{Original, Quality};
-use crate::scenario::case::{Case, Route};
+use crate::scenario::case::Case;
 use crate::testbed::{ENDS, RECEIVER, SECOND, SENDER, Testbed};
 
 /// Debian's package libfaketime.

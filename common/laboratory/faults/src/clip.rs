@@ -10,8 +10,8 @@ use image::{ImageBuffer, Luma};
 use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize, Raster};
 use picture::y4m::{Y4mHeader, Y4mWriter};
 
-use super::strip;
 use crate::pictures::{each_picture, psnr};
+use crate::strip;
 
 const WIDTH: u32 = 640;
 const HEIGHT: u32 = 480;
