@@ -3,6 +3,7 @@
 mod given;
 mod invite;
 mod join;
+mod pair;
 mod person;
 mod post;
 
@@ -14,12 +15,10 @@ use common::reach::{Outside, Place};
 use common::units::Bitrate;
 
 pub use self::invite::invite;
-use self::invite::show_words;
 pub use self::join::join;
-use self::join::type_words;
+pub use self::pair::pair;
 pub use self::person::Person;
-use super::mailbox::WordFailures;
-use super::peers::{PeersFile, name};
+use super::peers::PeersFile;
 use super::proof::{KnockKey, random};
 use super::search::{Asks, Found, Search};
 use super::{open, port_of};
@@ -63,33 +62,6 @@ pub fn relay_takes_the_example(config: &SharedConfig) -> Result<bool, Failure> {
     let outside = outside(&SharedConfig { stun: Vec::new(), turn, open_port: false, ..config.clone() })?;
     Ok(outside.is_some_and(|outside| matches!(outside.relay, Place::At(_))))
 }
-
-/// The command `pair`: finds the machine that shows `words`, or those that are typed; where there are none shows four.
-/// `wanted`: the name for the other machine.
-pub fn pair(
-    config: &SharedConfig,
-    file: &PeersFile,
-    words: &[String],
-    wanted: Option<&str>,
-    person: &dyn Person,
-) -> Result<(), Failure> {
-    name(wanted)?;
-    let mut typed = words.join(" ");
-    if words.is_empty() && config.mailbox.is_some() {
-        typed = person.ask(WHICH_WORDS)?;
-    }
-    let failures = WordFailures::beside(&Identity::path_of(config)?);
-    let ended = if typed.is_empty() {
-        show_words(config, file, wanted, person)
-    } else {
-        let words = typed.parse().map_err(Failure::usage)?;
-        type_words(config, file, &words, wanted, person)
-    };
-    failures.told(ended, SystemTime::now())
-}
-
-const WHICH_WORDS: &str = "Press Enter, and four words are shown for the other musician, who types them at this question; or type here \
-                           those that the other machine shows:";
 
 fn asks(config: &SharedConfig) -> Asks<'_> {
     Asks { stun: &config.stun, turn: &config.turn, open_port: config.open_port }
