@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use common::netsim::Random;
-use common::path::ways::{Act, Allowance, Candidate, Kind, Origin, Pair, SEALED_BYTES, Steering};
+use common::path::ways::{Act, Allowance, Candidate, Kind, Origin, Pair, Steering};
 use common::units::Timestamp;
 
 /// Time between two looks at everything, milliseconds.
@@ -27,7 +27,7 @@ const FOUND: Duration = Duration::from_millis(10_000);
 
 /// An address that both ends are told, at which nobody answers, and a question's bytes.
 const VICTIM: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 66)), 53);
-const QUESTION_BYTES: u64 = SEALED_BYTES as u64 + 18;
+const QUESTION_BYTES: u64 = common::path::ways::QUESTION_BYTES as u64;
 
 fn at(ms: u64) -> Timestamp {
     Timestamp::from_us(1_000_000 + 1_000 * ms)

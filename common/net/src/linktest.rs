@@ -14,7 +14,7 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::limited;
-use crate::link::{ADDRESSES_MAX, TestWay, Ways, find_to_test};
+use crate::link::{TestWay, Ways, find_to_test};
 use crate::live_rate::LiveRate;
 use crate::quic::{CloseCode, Endpoint, EndpointOptions, Probing, QuicError};
 use crate::quoted::Quoted;
@@ -192,7 +192,7 @@ async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failu
     };
     let found = zones::look_up(address).await.map_err(|error| unreachable(error.to_string()))?;
     let mut last = unreachable("the name has no address".to_owned());
-    for address in found.into_iter().take(ADDRESSES_MAX) {
+    for address in found.into_iter().take(zones::DIALLED_MAX) {
         let any: SocketAddr = match address {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),

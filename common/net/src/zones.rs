@@ -6,6 +6,9 @@ use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use common::path::ways::is_of_one_cable;
 use nix::net::if_::{if_indextoname, if_nametoindex};
 
+/// Addresses of one name that are dialled.
+pub(crate) const DIALLED_MAX: usize = 4;
+
 /// Returns the addresses of `HOST:PORT`. A network that this machine does not have now is an error like a name that is not known.
 pub(crate) async fn look_up(address: &str) -> io::Result<Vec<SocketAddr>> {
     match on_cable(address) {

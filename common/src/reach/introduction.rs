@@ -4,7 +4,7 @@
 //! then the one that joins says that it has remembered the other. Each message is two bytes of length and so many of
 //! body.
 
-use crate::path::ways::{Candidate, take};
+use crate::path::ways::{CANDIDATES_BYTES_MAX, Candidate, take};
 
 /// Bytes of a proof.
 pub const MAC_BYTES: usize = 32;
@@ -12,6 +12,8 @@ pub const MAC_BYTES: usize = 32;
 pub const LENGTH_BYTES: usize = 2;
 /// Longest body.
 pub const MESSAGE_BYTES_MAX: usize = 256;
+
+const _: () = assert!(1 + MAC_BYTES + CANDIDATES_BYTES_MAX <= MESSAGE_BYTES_MAX);
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Note that a machine leaves for another at a mailbox server: its addresses of now.
 
-use crate::path::ways::{ADDRESSES_MAX, Candidate, take};
+use crate::path::ways::{CANDIDATES_BYTES_MAX, Candidate, take};
 
 /// Bytes of a note, whatever it says: its length tells nothing.
-pub const NOTE_BYTES: usize = 2 + ADDRESSES_MAX * 19;
+pub const NOTE_BYTES: usize = 1 + CANDIDATES_BYTES_MAX;
 
 /// The first byte.
 const VERSION: u8 = 1;
@@ -38,6 +38,7 @@ impl Note {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::ways::ADDRESSES_MAX;
     use crate::path::ways::Kind;
 
     #[test]

@@ -45,8 +45,6 @@ const RARE: Duration = Duration::from_secs(15);
 const LOOK_AT_NETWORK: Duration = Duration::from_millis(500);
 /// Time between two checks whether anything came.
 const LOOK: Duration = Duration::from_millis(25);
-/// Addresses of one name that are tried.
-pub(crate) const ADDRESSES_MAX: usize = 4;
 /// Life of a connection that has worked: when it ends, it is dialled anew at once.
 const LIFE_MIN: Duration = Duration::from_secs(1);
 /// Pause after the first connection that has not; twice as long after each, up to [`LIFE_MIN`].
@@ -333,7 +331,7 @@ async fn attempt(sockets: Arc<Mutex<Sockets>>, address: String) -> Result<Connec
     let unreachable = |message: String| QuicError::Unreachable { address: address.clone(), message };
     let found = zones::look_up(&address).await.map_err(|error| unreachable(error.to_string()))?;
     let mut last = unreachable("the name has no address".to_owned());
-    for address in found.into_iter().take(ADDRESSES_MAX) {
+    for address in found.into_iter().take(zones::DIALLED_MAX) {
         let endpoint = lock(&sockets).of(address)?;
         match endpoint.dial(address).await {
             Err(error) if last.is_mistake() && !error.is_final() => tracing::debug!("{address}: {error}"),

@@ -26,7 +26,6 @@ use crate::quic::EndpointOptions;
 use crate::reach::Learning;
 use crate::tls::Protocol;
 
-pub(crate) use self::dial::ADDRESSES_MAX;
 pub use self::drive::run;
 pub(crate) use self::meet::{TestWay, find_to_test};
 pub use self::obstacle::Obstacle;

@@ -241,7 +241,7 @@ impl Endpoint {
         let attempt = attempt;
         let Ok(connected) = tokio::time::timeout(HANDSHAKE_TIMEOUT, &mut connecting).await else {
             attempt.fall_silent();
-            return Err(path_size::silence(self.route_of(address).to));
+            return Err(path_size::silence(self.pair_of(address).to));
         };
         let inner = connected.map_err(|error| self.explain_unproved(error))?;
         attempt.succeed();
@@ -259,8 +259,8 @@ impl Endpoint {
         self.inner.open_connections()
     }
 
-    pub(super) fn route_of(&self, address: SocketAddr) -> Pair {
-        self.socket.route_of(address)
+    pub(super) fn pair_of(&self, address: SocketAddr) -> Pair {
+        self.socket.pair_of(address)
     }
 
     /// Returns the way that packets to `address` take.

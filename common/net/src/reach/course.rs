@@ -39,7 +39,7 @@ impl Course {
         let seals = Seals::new(&call.shared().ok()?, role)?;
         let (base, sending) = (call.address(), sending.clone());
         sending.steer(base);
-        let mut steering = Steering::new(sending.route_of(base), kind, now);
+        let mut steering = Steering::new(sending.pair_of(base), kind, now);
         steering.set_given(given);
         Some(Self { call, seals, base, steering, sending, tell_at: now })
     }
@@ -119,7 +119,7 @@ impl Course {
     }
 
     fn take(&mut self, pair: Pair) {
-        let base = self.sending.route_of(self.base);
+        let base = self.sending.pair_of(self.base);
         self.sending.take((pair != base).then_some(pair));
         let kind = self.steering.kind_of(pair).unwrap_or(Kind::PeerReflexive);
         limited!(info, "packets to {} now go {} ({})", self.call.peer(), kind.name(), pair.to);

@@ -260,12 +260,12 @@ impl Search {
 
     /// Notes that dialling there has failed.
     pub(crate) fn dial_failed(&mut self, address: SocketAddr) {
-        self.meeting.on_dial_failed(self.route_of(address), clock::now());
+        self.meeting.on_dial_failed(self.pair_of(address), clock::now());
     }
 
     /// Returns the kind of the address.
     pub(crate) fn kind_of(&self, address: SocketAddr) -> Kind {
-        self.meeting.kind_of(self.route_of(address)).unwrap_or(Kind::PeerReflexive)
+        self.meeting.kind_of(self.pair_of(address)).unwrap_or(Kind::PeerReflexive)
     }
 
     /// Takes notice of the call of now.
@@ -357,8 +357,8 @@ impl Search {
         driven.map(|()| next)
     }
 
-    fn route_of(&self, address: SocketAddr) -> Pair {
-        self.beside.sending().route_of(address)
+    fn pair_of(&self, address: SocketAddr) -> Pair {
+        self.beside.sending().pair_of(address)
     }
 
     /// Goes on until there is something for the caller to do. Nothing is lost if it is dropped.

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use super::kinds::Origin;
+use super::knock::KNOCK_BYTES;
+use super::probe::QUESTION_BYTES;
 use super::quota::Spent;
 use crate::units::Timestamp;
 
@@ -26,6 +28,22 @@ const ADDRESSES_MAX: usize = 64;
 /// Addresses from which packets came that are remembered, and most bytes that one may get for them.
 const HEARD_MAX: usize = 64;
 const CREDIT_MAX: u64 = 4_096;
+
+const _: () = {
+    let mut at = 0;
+    while at < Origin::ALL.len() {
+        assert!(Origin::ALL[at] as usize == at, "the place in the list of what was taken");
+        let each = match Origin::ALL[at].of_each() {
+            Some(each) => each.burst,
+            None => TIMES * KNOCK_BYTES as u64,
+        };
+        let all = Origin::ALL[at].quota().burst;
+        assert!(QUESTION_BYTES as u64 <= all && QUESTION_BYTES as u64 <= each, "one check at least");
+        assert!(KNOCK_BYTES as u64 <= all && KNOCK_BYTES as u64 <= each);
+        at += 1;
+    }
+    assert!(CREDIT_MAX >= TIMES * QUESTION_BYTES as u64);
+};
 
 /// Bytes that came from an address and are not spent yet.
 #[derive(Clone, Copy, Debug)]

@@ -7,6 +7,12 @@ use super::scope::Scope;
 
 /// Most addresses that one machine gives another.
 pub const ADDRESSES_MAX: usize = 8;
+/// Bytes of the longest candidate in a message: its kind and family, an IPv6 address, a port.
+const CANDIDATE_BYTES_MAX: usize = 1 + 16 + 2;
+/// Bytes of the longest list of them.
+pub const CANDIDATES_BYTES_MAX: usize = 1 + ADDRESSES_MAX * CANDIDATE_BYTES_MAX;
+
+const _: () = assert!(ADDRESSES_MAX <= u8::MAX as usize, "a byte counts them");
 
 /// An address at which a machine may be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

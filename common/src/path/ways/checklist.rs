@@ -25,6 +25,9 @@ pub(super) const LEARNED_MAX: usize = 2 * ADDRESSES_MAX;
 /// Addresses of one origin: in a ticket and in an answer, or in the newest news with those before that work.
 pub(super) const TOLD_MAX: usize = 2 * ADDRESSES_MAX;
 
+const _: () = assert!(ADDRESSES_MAX <= TOLD_MAX, "the newest news have room beside those that work");
+const _: () = assert!(LEARNED.as_millis() <= PROOF.as_millis(), "who was proved is not forgotten");
+
 /// A candidate pair, and how it is checked.
 #[derive(Clone, Debug)]
 pub(super) struct Check<S> {

@@ -31,6 +31,12 @@ const ONE_WAY: Duration = Duration::from_millis(2_500);
 /// Time before an address is dialled again where dialling has failed.
 const AGAIN: Duration = Duration::from_millis(200);
 
+const _: () = assert!(KNOCK_LATER.as_millis() < FRESH.as_millis(), "a way goes on working while knocks are rare");
+const _: () = assert!(FRESH.as_millis() < ONE_WAY.as_millis());
+const _: () = assert!(KNOCK_MIN.as_millis() < KNOCK_MAX_AT_FIRST.as_millis());
+const _: () = assert!(KNOCK_MAX_AT_FIRST.as_millis() <= KNOCK_MAX.as_millis());
+const _: () = assert!(AT_FIRST.as_millis() < EXPECTED.as_millis());
+
 /// Roles of the two machines: one dials, so that there is one handshake and not two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {

@@ -28,11 +28,11 @@ mod tellings;
 
 pub use self::allowance::{Allowance, TIMES};
 pub(crate) use self::candidate::take;
-pub use self::candidate::{ADDRESSES_MAX, Candidate, canonical, is_of_one_cable, merge, usable};
+pub use self::candidate::{ADDRESSES_MAX, CANDIDATES_BYTES_MAX, Candidate, canonical, is_of_one_cable, merge, usable};
 pub use self::kinds::{Base, Kind, Origin, Pair};
 pub use self::knock::{HeardKnocks, KNOCK_BODY_BYTES, KNOCK_BYTES, KNOCK_TAG_BYTES, Knock};
 pub use self::meeting::{Meeting, Role, Step};
-pub use self::probe::{PROBE_BYTES_MAX, Probe, SEALED_BYTES};
+pub use self::probe::{ANSWER_BYTES, Probe, QUESTION_BODY_BYTES_MAX, QUESTION_BYTES, SEALED_BYTES};
 pub use self::quota::Quota;
 pub use self::rounds::Rounds;
 pub use self::scope::Scope;

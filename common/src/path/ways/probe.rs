@@ -1,14 +1,21 @@
 //! Questions and answers of a call's ends, which show the ways between them.
 
-use super::candidate::{Candidate, take};
+use super::candidate::{CANDIDATES_BYTES_MAX, Candidate, take};
 
-/// Longest question with all its addresses, bytes, without what makes it long on purpose.
-pub const PROBE_BYTES_MAX: usize = 1 + 8 + 8 + 1 + super::candidate::ADDRESSES_MAX * 19;
+/// Bytes of a question before its addresses, and of an answer: what it is, then numbers.
+const QUESTION_HEAD_BYTES: usize = 1 + 8 + 8;
+const ANSWER_BODY_BYTES: usize = 1 + 8;
+/// Longest question with all its addresses, bytes, unsealed and without what makes it long on purpose.
+pub const QUESTION_BODY_BYTES_MAX: usize = QUESTION_HEAD_BYTES + CANDIDATES_BYTES_MAX;
 /// Bytes of a sealed probe beyond its own: its kind, a nonce of the seal, a tag.
 pub const SEALED_BYTES: usize = 1 + 12 + 16;
-/// Bytes of a sealed question that tells no addresses and is not made long, and of a sealed answer.
-pub(super) const QUESTION_BYTES: usize = SEALED_BYTES + 1 + 8 + 8 + 1;
-pub(super) const ANSWER_BYTES: usize = SEALED_BYTES + 1 + 8;
+/// Bytes of a sealed question that tells no addresses and is not made long.
+pub const QUESTION_BYTES: usize = SEALED_BYTES + QUESTION_HEAD_BYTES + 1;
+/// Bytes of a sealed answer.
+pub const ANSWER_BYTES: usize = SEALED_BYTES + ANSWER_BODY_BYTES;
+
+const _: () = assert!(ANSWER_BYTES <= QUESTION_BYTES, "an answer is never longer than what has asked for it");
+const _: () = assert!(SEALED_BYTES + QUESTION_BODY_BYTES_MAX <= 1200, "it fits a datagram wherever QUIC works");
 
 /// A question or an answer, as sealed for the call's other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +39,7 @@ const ANSWER: u8 = 2;
 impl Probe {
     /// Returns its bytes; a question is filled with zeros up to `length`.
     pub fn encode(&self, length: usize) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(length.max(PROBE_BYTES_MAX));
+        let mut bytes = Vec::with_capacity(length.max(QUESTION_BODY_BYTES_MAX));
         match self {
             Self::Question { number, nonce, candidates } => {
                 bytes.push(QUESTION);
@@ -80,7 +87,7 @@ mod tests {
         let question = Probe::Question { number: 7, nonce: u64::MAX - 7, candidates };
         for length in [0, 1_400] {
             let bytes = question.encode(length);
-            assert!(bytes.len() == length || length == 0 && bytes.len() <= PROBE_BYTES_MAX);
+            assert!(bytes.len() == length || length == 0 && bytes.len() <= QUESTION_BODY_BYTES_MAX);
             assert_eq!(Probe::decode(&bytes), Some(question.clone()));
         }
         let answer = Probe::Answer(u64::MAX).encode(1_400);

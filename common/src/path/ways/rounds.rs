@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::kinds::Kind;
 use crate::units::Timestamp;
 
 /// Length of the first round; each later one is twice as long.
@@ -9,6 +10,10 @@ const ROUND: Duration = Duration::from_secs(3);
 /// Time for which the other machine may be about to come, and so rounds may fail: nobody knows whether one fails for the
 /// port or because the other is not there, and each port that is opened is work for the router.
 pub(super) const EXPECTED: Duration = Duration::from_secs(30);
+
+const _: () =
+    assert!(ROUND.as_millis() > Kind::Relayed.settle().as_millis(), "a relay is dialled before a round fails");
+const _: () = assert!(2 * ROUND.as_millis() < EXPECTED.as_millis(), "more than one may fail");
 
 /// The rounds of one search. It knows no socket and no clock. The first one begins when there is a way to knock at: from another
 /// port nobody is found who is not looked for.

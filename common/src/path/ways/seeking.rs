@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::kinds::{Base, Pair};
+use super::kinds::{Base, Kind, Origin, Pair};
+use super::knock::KNOCK_BYTES;
 use crate::units::Timestamp;
 
 /// Time before the other's place is searched for, and from one look to the next while that is not needed.
@@ -14,6 +15,10 @@ const SEEK: Duration = Duration::from_millis(4);
 const SEEK_LATER: Duration = Duration::from_millis(50);
 /// Most places at a relay that are tried.
 pub const PLACES_MAX: u16 = 64;
+
+const _: () =
+    assert!(SEEK_AFTER.as_millis() < Kind::Relayed.settle().as_millis(), "found before a worse one is dialled");
+const _: () = assert!(2 * PLACES_MAX as u64 * KNOCK_BYTES as u64 <= Origin::Relay.quota().burst, "all of them once");
 
 /// The places that a relay gives out, and which of them is tried next; each directly and through the relay.
 #[derive(Clone, Debug)]

@@ -60,6 +60,11 @@ const TRIES_MAX: u32 = 60;
 /// Round trips of which the shortest counts.
 const ROUND_TRIPS: usize = 8;
 
+const _: () = assert!(ASK_MIN.as_millis() < ASK_DOUBT.as_millis() && ASK_DOUBT.as_millis() < ASK.as_millis());
+const _: () = assert!(ASK.as_millis() < ASK_KEEN.as_millis() && ASK_KEEN.as_millis() < ASK_LATER.as_millis());
+const _: () = assert!(ASK_LATER.as_millis() < ALIVE.as_millis(), "a way goes on working while questions are rare");
+const _: () = assert!(LOST < OPEN_MAX && PROVED < TRIES_MAX && SHUN.as_millis() < SHUN_MAX.as_millis());
+
 /// Something to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {

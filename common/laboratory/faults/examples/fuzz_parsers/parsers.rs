@@ -7,7 +7,7 @@ use common::config::{
     PublicKey, parse_frame_rate, parse_receiver, parse_sender, parse_size, resolve_receiver, resolve_sender,
 };
 use common::linktest::{Answerer, Tester, Turning};
-use common::path::ways::{ADDRESSES_MAX, Act, Allowance, Kind, PROBE_BYTES_MAX, Pair, Probe, Steering, usable};
+use common::path::ways::{ADDRESSES_MAX, Act, Allowance, Kind, Pair, Probe, QUESTION_BODY_BYTES_MAX, Steering, usable};
 use common::reach::{LENGTH_BYTES, Message, Note, Ticket};
 use common::session::{ReceiverSession, SenderSession};
 use common::stream::video::prediction::{REPLAYS_MAX, References, SentFrame};
@@ -423,7 +423,7 @@ fn introduction(input: &[u8]) {
 fn call_probe(input: &[u8]) {
     if let Some(probe) = Probe::decode(input) {
         let bytes = probe.encode(0);
-        assert!(bytes.len() <= input.len().min(PROBE_BYTES_MAX));
+        assert!(bytes.len() <= input.len().min(QUESTION_BODY_BYTES_MAX));
         assert_eq!(Probe::decode(&bytes), Some(probe));
     }
     let ways = [9, 10].map(|last| Pair::from(std::net::SocketAddr::from(([203, 0, 113, last], 20_000))));
