@@ -339,7 +339,7 @@ impl World {
     fn go_on_from_another_port(&mut self, at: usize, now: Timestamp) {
         let host = &mut self.hosts[at];
         let meeting = host.meeting.as_mut().unwrap();
-        if !self.one_port && host.rounds.poll(!meeting.is_empty(), meeting.is_near(now), now) {
+        if !self.one_port && host.rounds.poll(meeting.pairs() > 0, meeting.is_near(now), now) {
             host.other_port = Some(host.other_port.map_or(OTHER_PORT, |port| port + 1));
             meeting.open_base(Base::OtherPort, None, now);
         }
@@ -414,7 +414,7 @@ impl World {
             let random = u128::from(self.random.bits()) << 64 | u128::from(self.random.bits());
             let host = &mut self.hosts[at];
             let meeting = host.meeting.as_mut().unwrap();
-            assert!(meeting.len() <= PATHS_MAX, "{} addresses", meeting.len());
+            assert!(meeting.pairs() <= PATHS_MAX, "{} addresses", meeting.pairs());
             match meeting.poll(now, random, &mut host.allowance) {
                 None => {
                     let next = meeting.poll_timeout(now, &host.allowance);

@@ -134,7 +134,7 @@ impl World {
             }
             let next = self.ends[end].poll_timeout(at(ms), &self.allowances[end]);
             assert!(next.is_some_and(|next| next > at(ms)));
-            assert!(self.ends[end].len() <= 36);
+            assert!(self.ends[end].pairs() <= 36);
             let most = Origin::Call.of_each().unwrap().within(Duration::from_millis(ms));
             assert!((1..=most).contains(&self.to_victim[end]), "{} bytes of {most}", self.to_victim[end]);
         }

@@ -1,9 +1,9 @@
 //! The way of one call's packets at work: its decisions ([`Steering`]), the seals of its probes, and the socket.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use common::path::ways::{Act, Allowance, Base, Candidate, Kind, Pair, Probe, Role, SEALED_BYTES, Steering};
+use common::path::ways::{Act, Allowance, Candidate, Kind, Pair, Probe, Role, SEALED_BYTES, Steering};
 use common::units::Timestamp;
 
 use super::proof::{Seals, random};
@@ -20,7 +20,7 @@ pub(crate) struct Course {
     seals: Seals,
     /// The peer's address for QUIC, which never changes: an endpoint follows nobody elsewhere.
     base: SocketAddr,
-    steering: Steering,
+    pub(super) steering: Steering,
     sending: Sending,
     tell_at: Timestamp,
 }
@@ -47,21 +47,6 @@ impl Course {
     /// Returns true if it is the way of that call.
     pub(crate) fn is_of(&self, call: &InCall) -> bool {
         self.call == *call
-    }
-
-    /// Asks from another base of this machine as well from now on; `at`: of a relay, the address from which it passes packets on.
-    pub(crate) fn open_base(&mut self, base: Base, at: Option<IpAddr>, now: Timestamp) {
-        self.steering.open_base(base, at, now);
-    }
-
-    /// Asks from that base no more.
-    pub(crate) fn close_base(&mut self, base: Base) {
-        self.steering.close_base(base);
-    }
-
-    /// Returns true if the call's packets pass a relay.
-    pub(crate) fn is_relayed(&self) -> bool {
-        self.steering.is_relayed()
     }
 
     /// Returns the way in use and its kind, if the peer has shown not long ago that it is there.
@@ -106,16 +91,6 @@ impl Course {
             }
         }
         Ok(())
-    }
-
-    /// Returns true if answers on the way in use are overdue.
-    pub(crate) fn is_in_doubt(&self, now: Timestamp) -> bool {
-        self.steering.is_in_doubt(now)
-    }
-
-    /// Returns the time to call [`Course::drive`] again.
-    pub(crate) fn next(&self, allowance: &Allowance, now: Timestamp) -> Option<Timestamp> {
-        self.steering.poll_timeout(now, allowance)
     }
 
     fn take(&mut self, pair: Pair) {

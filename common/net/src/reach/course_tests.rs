@@ -1,5 +1,5 @@
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -99,7 +99,7 @@ async fn attend(mut beside: Beside, mut course: Course, own: Vec<Candidate>) {
     loop {
         let now = clock::now();
         course.drive(|| own.clone(), &mut allowance, now).unwrap();
-        let next = course.next(&allowance, now).unwrap().max(now + Duration::from_millis(1));
+        let next = course.steering.poll_timeout(now, &allowance).unwrap().max(now + Duration::from_millis(1));
         tokio::select! {
             aside = beside.receive() => if aside.bytes[0] == PROBE {
                 course.on_probe(&aside, &mut allowance, clock::now()).unwrap();

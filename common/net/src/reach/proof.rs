@@ -3,7 +3,7 @@
 use common::config::PublicKey;
 use common::path::ways::{HeardKnocks, KNOCK_BODY_BYTES, KNOCK_BYTES, KNOCK_TAG_BYTES, Knock, Role, SEALED_BYTES};
 use common::reach::{MAC_BYTES, PROOF_BYTES, Ticket};
-use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, MAX_TAG_LEN, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac::{HMAC_SHA256, Key, Tag, sign, verify};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -167,44 +167,59 @@ fn tag(key: &Key, role: Role, body: &[u8]) -> [u8; KNOCK_TAG_BYTES] {
     first(&sign(key, &[label, body].concat()))
 }
 
-/// Seals and opens the probes of one call: only its two ends can read and make them, each its own.
-pub struct Seals {
-    own: LessSafeKey,
-    peer: LessSafeKey,
+/// A key by which one side seals what the other opens, each message with a random nonce before it.
+pub(super) struct Cipher(LessSafeKey);
+
+impl Cipher {
+    /// The cipher with these 32 bytes; none if they are not as many.
+    pub(super) fn new(key: &[u8]) -> Option<Self> {
+        UnboundKey::new(&CHACHA20_POLY1305, key).ok().map(|key| Self(LessSafeKey::new(key)))
+    }
+
+    /// Returns the nonce and the sealed message, behind `front`, which is sealed with it.
+    pub(super) fn seal<const N: usize>(&self, front: [u8; N], mut message: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        let nonce: [u8; NONCE_LEN] = random()?;
+        let sealed =
+            self.0.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(front), &mut message);
+        sealed.map_err(|_| Failure::network("a message cannot be sealed"))?;
+        Ok([front.as_slice(), &nonce, &message].concat())
+    }
+
+    /// Returns the message that was sealed so; none if it was not.
+    pub(super) fn open<const N: usize>(&self, front: [u8; N], sealed: &[u8]) -> Option<Vec<u8>> {
+        let (nonce, rest) = sealed.strip_prefix(front.as_slice())?.split_at_checked(NONCE_LEN)?;
+        let mut message = rest.to_vec();
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let length = self.0.open_in_place(nonce, Aad::from(front), &mut message).ok()?.len();
+        message.truncate(length);
+        Some(message)
+    }
 }
 
-const _: () = assert!(SEALED_BYTES == 1 + NONCE_LEN + 16);
+/// Seals and opens the probes of one call: only its two ends can read and make them, each its own.
+pub struct Seals {
+    own: Cipher,
+    peer: Cipher,
+}
+
+const _: () = assert!(SEALED_BYTES == 1 + NONCE_LEN + MAX_TAG_LEN);
 
 impl Seals {
     /// Makes the keys from what the connection's two ends know; none if the bytes are no keys.
     pub fn new(shared: &[u8; SEAL_BYTES], own: Role) -> Option<Self> {
         let (dials, waits) = shared.split_at(SEAL_BYTES / 2);
-        let key = |bytes| UnboundKey::new(&CHACHA20_POLY1305, bytes).ok().map(LessSafeKey::new);
-        let (own, peer) = match own {
-            Role::Dials => (key(dials)?, key(waits)?),
-            Role::Waits => (key(waits)?, key(dials)?),
-        };
-        Some(Self { own, peer })
+        let (own, peer) = if own == Role::Dials { (dials, waits) } else { (waits, dials) };
+        Some(Self { own: Cipher::new(own)?, peer: Cipher::new(peer)? })
     }
 
     /// Returns a sealed probe.
-    pub fn seal(&self, mut probe: Vec<u8>) -> Result<Vec<u8>, Failure> {
-        let nonce: [u8; NONCE_LEN] = random()?;
-        let sealed =
-            self.own.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from([PROBE]), &mut probe);
-        sealed.map_err(|_| Failure::network("a probe cannot be sealed"))?;
-        Ok([&[PROBE], nonce.as_slice(), &probe].concat())
+    pub fn seal(&self, probe: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        self.own.seal([PROBE], probe)
     }
 
     /// Returns a probe of the other end; none if this is none.
     pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
-        let (_, rest) = sealed.split_first().filter(|(first, _)| **first == PROBE)?;
-        let (nonce, rest) = rest.split_at_checked(NONCE_LEN)?;
-        let mut probe = rest.to_vec();
-        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let length = self.peer.open_in_place(nonce, Aad::from([PROBE]), &mut probe).ok()?.len();
-        probe.truncate(length);
-        Some(probe)
+        self.peer.open([PROBE], sealed)
     }
 }
 

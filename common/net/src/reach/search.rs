@@ -283,7 +283,7 @@ impl Search {
         let kind = self.kind_of(call.address());
         self.course = Course::new(call, self.role, kind, self.meeting.given(), self.beside.sending(), now);
         if let Some(course) = &mut self.course {
-            self.meeting.bases().for_each(|(base, at)| course.open_base(base, at, now));
+            self.meeting.bases().for_each(|(base, at)| course.steering.open_base(base, at, now));
         }
     }
 
@@ -297,10 +297,10 @@ impl Search {
     /// Opens another port if a round has failed; returns the time to look again.
     fn go_on_from_another_port(&mut self, now: Timestamp) -> Option<Timestamp> {
         let is_near = match &self.course {
-            Some(course) => !course.is_relayed(),
+            Some(course) => !course.steering.is_relayed(),
             None => self.meeting.is_near(now),
         };
-        let is_sought = !self.meeting.is_empty() || self.course.is_some();
+        let is_sought = self.meeting.pairs() > 0 || self.course.is_some();
         if self.rounds.poll(is_sought, is_near, now) {
             // A router that has opened the first port is not asked for more.
             let asks_router = self.mapping.as_ref().is_some_and(|mapping| mapping.opened().is_none());
@@ -315,14 +315,14 @@ impl Search {
     fn open_base(&mut self, base: Base, at: Option<IpAddr>, now: Timestamp) {
         self.meeting.open_base(base, at, now);
         if let Some(course) = &mut self.course {
-            course.open_base(base, at, now);
+            course.steering.open_base(base, at, now);
         }
     }
 
     fn close_base(&mut self, base: Base) {
         self.meeting.close_base(base);
         if let Some(course) = &mut self.course {
-            course.close_base(base);
+            course.steering.close_base(base);
         }
     }
 
@@ -343,8 +343,8 @@ impl Search {
         let mut allowance = std::mem::take(&mut self.allowance);
         let driven = course.drive(|| self.addresses(), &mut allowance, now);
         self.allowance = allowance;
-        let next = course.next(&self.allowance, now);
-        let doubts = course.is_in_doubt(now);
+        let next = course.steering.poll_timeout(now, &self.allowance);
+        let doubts = course.steering.is_in_doubt(now);
         if doubts
             && !self.doubts
             && let Some(relaying) = &self.relaying

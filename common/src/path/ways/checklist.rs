@@ -274,7 +274,8 @@ impl<S: Default> Checklist<S> {
         now: Timestamp,
     ) -> Option<Pair> {
         let is_due = |check: &&Check<S>| {
-            wanted(check) <= now && self.opens_at(check, allowance, now).is_some_and(|opens| opens <= now)
+            let wanted = wanted(check);
+            wanted <= now && self.due_at(check, wanted, allowance, now).is_some_and(|due| due <= now)
         };
         self.all.iter().filter(is_due).min_by_key(|check| wanted(check)).map(|check| check.pair)
     }
@@ -285,12 +286,12 @@ impl<S: Default> Checklist<S> {
         check.is_proved(now) || allowance.take(check.origin, pair.to, self.check_bytes, now)
     }
 
-    /// Returns the time from which on a check may be sent there; none: not before one comes from there.
-    fn opens_at(&self, check: &Check<S>, allowance: &Allowance, now: Timestamp) -> Option<Timestamp> {
+    /// Returns the time of a check that is wanted then; none: it may not be sent before one comes from there.
+    fn due_at(&self, check: &Check<S>, wanted: Timestamp, allowance: &Allowance, now: Timestamp) -> Option<Timestamp> {
         if check.is_proved(now) {
-            return Some(now);
+            return Some(wanted);
         }
-        allowance.opens_at(check.origin, check.pair.to, self.check_bytes, now)
+        Some(wanted.max(allowance.opens_at(check.origin, check.pair.to, self.check_bytes, now)?))
     }
 
     /// Returns the time of the next check, of news that wait, or at which a pair is forgotten.
@@ -300,14 +301,9 @@ impl<S: Default> Checklist<S> {
         allowance: &Allowance,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        let due = |check: &Check<S>| match check.is_proved(now) {
-            true => Some(wanted(check)),
-            false => self.opens_at(check, allowance, now).map(|opens| wanted(check).max(opens)),
-        };
-        let checks = self.all.iter().filter_map(due).min();
-        let lapses = self.all.iter().filter_map(|check| self.lapses_at(check)).min();
-        let news = self.news.values().filter_map(Tellings::due).min();
-        [checks, lapses, news].into_iter().flatten().min()
+        let checks = self.all.iter().filter_map(|check| self.due_at(check, wanted(check), allowance, now));
+        let lapses = self.all.iter().filter_map(|check| self.lapses_at(check));
+        checks.chain(lapses).chain(self.news.values().filter_map(Tellings::due)).min()
     }
 
     fn is_own_relay(&self, ip: IpAddr) -> bool {

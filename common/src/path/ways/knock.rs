@@ -68,16 +68,6 @@ impl HeardKnocks {
         }
         true
     }
-
-    /// Returns how many are remembered.
-    pub fn len(&self) -> usize {
-        self.known.len()
-    }
-
-    /// Returns true if none has come.
-    pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
-    }
 }
 
 #[cfg(test)]
@@ -126,7 +116,7 @@ mod tests {
                 if heard.is_new(knock.0, knock.1, NOW + n as u64) {
                     prop_assert!(counted.insert(knock), "{knock:?} counted twice");
                 }
-                prop_assert!(heard.len() <= REMEMBERED_MAX);
+                prop_assert!(heard.known.len() <= REMEMBERED_MAX);
             }
         }
     }

@@ -325,14 +325,9 @@ impl Meeting {
         self.checks.get(pair).is_some_and(|check| check.own.works(now))
     }
 
-    /// Returns how many ways are remembered.
-    pub fn len(&self) -> usize {
+    /// Returns how many pairs are remembered.
+    pub fn pairs(&self) -> usize {
         self.checks.len()
-    }
-
-    /// Returns true if no way is known.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn dials(&self) -> bool {

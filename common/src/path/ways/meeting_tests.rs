@@ -154,7 +154,7 @@ fn a_new_note_takes_the_place_of_the_one_before_and_of_nothing_else() {
         meeting.set_news(Origin::Note, &many, at(10_000 + 2_000 * n));
         meeting.on_knock(many[0].address.into(), at(10_000 + 2_000 * n));
     }
-    assert!(meeting.len() <= 8 * ADDRESSES_MAX, "{}", meeting.len());
+    assert!(meeting.pairs() <= 8 * ADDRESSES_MAX, "{}", meeting.pairs());
     assert!(knows(&meeting, told));
 }
 
@@ -167,7 +167,7 @@ fn news_from_the_house_and_notes_leave_each_other_alone_and_stay_bounded() {
     meeting.set_relay("2001:db8::9", 49_152..=49_155);
     meeting.set_news(Origin::Note, &[note], at(10));
     meeting.set_news(Origin::House, &[here, six], at(20));
-    assert_eq!(meeting.len(), 3, "nothing in the house is asked for through a relay");
+    assert_eq!(meeting.pairs(), 3, "nothing in the house is asked for through a relay");
     meeting.set_news(Origin::House, &[other], at(2_020));
     let knows = [note, here, six, other].map(|candidate| meeting.kind_of(candidate.address.into()).is_some());
     assert_eq!(knows, [true, false, false, true]);
@@ -175,7 +175,7 @@ fn news_from_the_house_and_notes_leave_each_other_alone_and_stay_bounded() {
         let lies: Vec<_> = (1..20).map(|m| candidate(Kind::Host, &format!("10.0.{}.{m}:9", n % 250))).collect();
         meeting.set_news(Origin::House, &lies, at(10_000 + 2_000 * n));
     }
-    assert_eq!(meeting.len(), 1 + ADDRESSES_MAX);
+    assert_eq!(meeting.pairs(), 1 + ADDRESSES_MAX);
     assert_eq!(meeting.kind_of(note.address.into()), Some(Kind::ServerReflexive));
 }
 
@@ -210,7 +210,7 @@ fn knocks_from_everywhere_take_no_more_than_a_few_places() {
     }
     let many: Vec<_> = (1..100).map(|n| candidate(Kind::ServerReflexive, &format!("203.0.113.{n}:1"))).collect();
     meeting.add(&many, at(10_000));
-    assert_eq!(meeting.len(), LEARNED_MAX + TOLD_MAX);
+    assert_eq!(meeting.pairs(), LEARNED_MAX + TOLD_MAX);
     assert_eq!(meeting.kind_of(told.address.into()), Some(Kind::ServerReflexive));
 }
 
@@ -291,7 +291,7 @@ fn another_port_knocks_wherever_the_first_one_does_and_a_further_one_takes_its_p
     assert!(meeting.is_near(at(10)));
     assert_eq!(meeting.poll(at(60), 1), Some(Step::Dial(there(told))));
     meeting.open_base(Base::OtherPort, None, at(70));
-    assert!(!meeting.is_near(at(70)) && meeting.len() == 4);
+    assert!(!meeting.is_near(at(70)) && meeting.pairs() == 4);
     meeting.on_knock(told.address.into(), at(80));
     assert!(steps(&mut meeting, 80, 130).contains(&(80, Step::Dial(told.address.into()))), "nobody dials now");
     // Of two ports at which the other is heard the first one.
@@ -308,7 +308,7 @@ fn another_port_knocks_wherever_the_first_one_does_and_a_further_one_takes_its_p
         meeting.add(&many, at(100 + n));
         meeting.set_news(Origin::Note, &many, at(100 + 2_000 * n));
     }
-    assert!(meeting.len() <= 2 * (TOLD_MAX + TOLD_MAX), "{}", meeting.len());
+    assert!(meeting.pairs() <= 2 * (TOLD_MAX + TOLD_MAX), "{}", meeting.pairs());
 }
 
 #[test]
@@ -338,10 +338,10 @@ fn a_forged_source_gets_three_times_what_came_and_is_forgotten() {
         let all = steps(&mut meeting, 0, 120_000);
         assert_eq!(all.len() as u64, TIMES, "{role:?} {all:?}");
         assert!(all.iter().all(|(_, step)| *step == Step::Knock(victim)));
-        assert_eq!((meeting.len(), meeting.timeout(at(120_000))), (0, None));
+        assert_eq!((meeting.pairs(), meeting.timeout(at(120_000))), (0, None));
         // One that has come before shows nothing, and one that goes on coming is as good as three.
         meeting.hear(victim, 0, false, at(200_000));
-        assert!(meeting.is_empty());
+        assert!(meeting.pairs() == 0);
     }
 }
 
@@ -384,7 +384,7 @@ fn what_was_proved_gives_way_to_no_forged_knock() {
     let newest = SocketAddr::from(([198, 51, 100, 1], 9_999));
     assert!(meeting.kind_of(newest.into()).is_some(), "those that are not give way to each other");
     assert!(meeting.kind_of(friend).is_some());
-    assert_eq!(meeting.len(), LEARNED_MAX);
+    assert_eq!(meeting.pairs(), LEARNED_MAX);
 }
 
 #[test]
@@ -494,10 +494,10 @@ fn without_the_relay_its_ways_are_forgotten_and_the_house_is_never_asked_for_thr
     let (local, six) = (candidate(Kind::Host, "192.168.1.7:20000"), candidate(Kind::HostIpv6, "[2001:db8::1]:20000"));
     let told = candidate(Kind::Relayed, "198.51.100.9:49160");
     let mut meeting = with_relay(&[local, six, told]);
-    assert_eq!(meeting.len(), 4);
+    assert_eq!(meeting.pairs(), 4);
     assert_eq!(meeting.kind_of(Pair { to: told.address, base: Base::Relay }), Some(Kind::Relayed));
     meeting.close_base(Base::Relay);
-    assert_eq!(meeting.len(), 3);
+    assert_eq!(meeting.pairs(), 3);
     let many: Vec<_> = (1..100).map(|n| candidate(Kind::ServerReflexive, &format!("203.0.113.{n}:1"))).collect();
     let mut meeting = with_relay(&many);
     meeting.add(&many, at(0));
@@ -506,5 +506,5 @@ fn without_the_relay_its_ways_are_forgotten_and_the_house_is_never_asked_for_thr
         let via = if port % 2 == 0 { Base::Relay } else { Base::Port };
         meeting.on_knock(Pair { to, base: via }, at(u64::from(port)));
     }
-    assert_eq!(meeting.len(), 2 * TOLD_MAX + LEARNED_MAX);
+    assert_eq!(meeting.pairs(), 2 * TOLD_MAX + LEARNED_MAX);
 }

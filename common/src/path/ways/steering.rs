@@ -246,14 +246,9 @@ impl Steering {
         self.checks.get(pair).is_some_and(|check| check.is_proved(now))
     }
 
-    /// Returns how many ways are remembered.
-    pub fn len(&self) -> usize {
+    /// Returns how many pairs are remembered.
+    pub fn pairs(&self) -> usize {
         self.checks.len()
-    }
-
-    /// Returns true if no way is known; there is always one.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Sets the addresses of the other end that this machine's own user has given.

@@ -175,7 +175,7 @@ fn a_question_shows_a_way_and_opens_it_at_once() {
     let many: Vec<_> = (1..100).map(|n| candidate(Kind::ServerReflexive, &format!("203.0.113.{n}:1"))).collect();
     end.steering.set_told(&many, at(32_000));
     end.steering.open_base(Base::Relay, Some("198.51.100.9".parse().unwrap()), at(32_000));
-    assert!(end.steering.len() <= 3 * TOLD_MAX + LEARNED_MAX, "{}", end.steering.len());
+    assert!(end.steering.pairs() <= 3 * TOLD_MAX + LEARNED_MAX, "{}", end.steering.pairs());
     assert_eq!(end.steering.used(), relay);
 }
 

@@ -452,7 +452,7 @@ fn call_probe(input: &[u8]) {
             steering.poll(now, nonce, &mut allowance)
         };
         let acts: Vec<Act> = std::iter::from_fn(&mut act).take(ACTS_MAX).collect();
-        assert!(acts.len() < ACTS_MAX && steering.len() < ACTS_MAX);
+        assert!(acts.len() < ACTS_MAX && steering.pairs() < ACTS_MAX);
     }
 }
 

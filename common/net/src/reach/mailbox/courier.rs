@@ -1,9 +1,10 @@
 //! A mailbox at work: what a [`Key`] reads and writes, on a WebSocket that is made again when it breaks.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Interval, interval, sleep, sleep_until, timeout};
+use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 
 use super::protocol::MailboxError;
 use super::socket::Socket;
@@ -143,7 +144,7 @@ impl<K: Key> AtWork<K> {
             let error = match Socket::connect(&self.server).await {
                 Ok(mut socket) => {
                     let began = Instant::now();
-                    let end = self.talk(&mut socket).await;
+                    let Err(end) = self.talk(&mut socket).await;
                     (lasted, down_since) = (began.elapsed(), Instant::now());
                     if !matches!(end, End::Lost) {
                         self.part(&mut socket).await;
@@ -167,54 +168,44 @@ impl<K: Key> AtWork<K> {
     }
 
     /// Talks until there has to be another connection.
-    async fn talk(&mut self, socket: &mut Socket) -> End<K::Error> {
-        let mut begun = || {
-            // What was given meanwhile counts as said before.
-            while let Ok(given) = self.given.try_recv() {
-                self.key.give(given)?;
-            }
-            self.key.on_connected()
-        };
-        if let Err(error) = begun() {
-            return End::Failed(error);
-        }
-        let mut looks = interval(HEARD);
-        let mut heard = true;
-        loop {
-            let turned = self.turn(socket, &mut looks, &mut heard).await;
-            let Err(end) = turned else { continue };
-            return end;
-        }
-    }
-
-    async fn turn(&mut self, socket: &mut Socket, looks: &mut Interval, heard: &mut bool) -> Result<(), End<K::Error>> {
+    async fn talk(&mut self, socket: &mut Socket) -> Result<Infallible, End<K::Error>> {
         let lost = |_| End::Lost;
-        for message in self.key.take_out() {
-            socket.send(message).await.map_err(lost)?;
+        // What was given meanwhile counts as said before.
+        while let Ok(given) = self.given.try_recv() {
+            self.key.give(given).map_err(End::Failed)?;
         }
-        let until = self.patience.as_ref().map(|(until, _)| *until);
-        tokio::select! {
-            text = socket.next() => {
-                *heard = true;
-                if let Some(text) = text.map_err(lost)? {
-                    self.key.on_text(&text).map_err(End::Failed)?;
-                }
+        self.key.on_connected().map_err(End::Failed)?;
+        let (mut looks, mut heard) = (interval(HEARD), true);
+        loop {
+            for message in self.key.take_out() {
+                socket.send(message).await.map_err(lost)?;
             }
-            given = self.given.recv() => self.key.give(given.ok_or(End::Unwanted)?).map_err(End::Failed)?,
-            _ = looks.tick() => {
-                if !std::mem::replace(heard, false) {
-                    return Err(End::Lost);
+            let until = self.patience.as_ref().map(|(until, _)| *until);
+            tokio::select! {
+                text = socket.next() => {
+                    heard = true;
+                    if let Some(text) = text.map_err(lost)? {
+                        self.key.on_text(&text).map_err(End::Failed)?;
+                    }
                 }
-                socket.ping().await.map_err(lost)?;
+                given = self.given.recv() => self.key.give(given.ok_or(End::Unwanted)?).map_err(End::Failed)?,
+                _ = looks.tick() => {
+                    if !std::mem::replace(&mut heard, false) {
+                        return Err(End::Lost);
+                    }
+                    socket.ping().await.map_err(lost)?;
+                }
+                () = wait::of(until.map(sleep_until)) => return Err(End::Nobody),
             }
-            () = wait::of(until.map(sleep_until)) => return Err(End::Nobody),
+            while let Some(news) = self.key.poll_news() {
+                self.patience = None;
+                self.tell.send(Ok(news)).await.map_err(|_| End::Unwanted)?;
+                sleep(K::LEAST).await;
+            }
+            if self.key.must_begin_again() {
+                return Err(End::Again);
+            }
         }
-        while let Some(news) = self.key.poll_news() {
-            self.patience = None;
-            self.tell.send(Ok(news)).await.map_err(|_| End::Unwanted)?;
-            sleep(K::LEAST).await;
-        }
-        if self.key.must_begin_again() { Err(End::Again) } else { Ok(()) }
     }
 
     /// Says what is still to be said, and leaves the mailbox.

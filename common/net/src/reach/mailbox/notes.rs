@@ -96,7 +96,7 @@ impl Key for NoteKey {
     const LEAST: Duration = Duration::from_millis(100);
 
     fn on_connected(&mut self) -> Result<(), MailboxError> {
-        self.out = vec![bind(APP, self.seal.own_name()), open(self.seal.mailbox())];
+        self.out = vec![bind(APP, &self.seal.own_name), open(&self.seal.mailbox)];
         self.note()
     }
 
@@ -112,7 +112,7 @@ impl Key for NoteKey {
     /// Takes the addresses of a note of the other machine. What the server has made up or has given out before is passed over.
     fn on_text(&mut self, text: &str) -> Result<(), MailboxError> {
         let Said::Message { side, body, .. } = said(text)? else { return Ok(()) };
-        if side != self.seal.other_name() || self.read.contains(&body) {
+        if side != self.seal.other_name || self.read.contains(&body) {
             return Ok(());
         }
         if let Some(candidates) = self.seal.open(&body) {
@@ -182,7 +182,7 @@ mod tests {
     fn passed_on(message: &str, from: &NoteKey) -> String {
         let mut message: Value = serde_json::from_str(message).unwrap();
         message["type"] = "message".into();
-        message["side"] = from.seal.own_name().into();
+        message["side"] = from.seal.own_name.clone().into();
         message.to_string()
     }
 
@@ -198,7 +198,7 @@ mod tests {
         let own = passed_on(&other.noted(candidates(3)), &other);
         assert_eq!(other.read(&own), Ok(None));
         // The server says that it is the other's.
-        assert_eq!(other.read(&own.replace(other.seal.own_name(), one.seal.own_name())), Ok(None));
+        assert_eq!(other.read(&own.replace(&other.seal.own_name, &one.seal.own_name)), Ok(None));
         for other_words in [r#"{"type":"ack"}"#, r#"{"type":"welcome","welcome":{"motd":"hello"}}"#] {
             assert_eq!(other.read(other_words), Ok(None));
         }
@@ -218,7 +218,7 @@ mod tests {
             at in 0..200_usize,
         ) {
             let [mut one, mut other] = clients();
-            let side = one.seal.own_name();
+            let side = one.seal.own_name.clone();
             let told = other.read(&serde_json::json!({"type": kind, "side": side, "body": body}).to_string());
             prop_assert!(!matches!(told, Ok(Some(_))));
             let note = passed_on(&one.noted(candidates(1)), &one);

@@ -8,24 +8,24 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use common::config::PublicKey;
 use common::path::ways::Candidate;
 use common::reach::{NOTE_BYTES, Note};
-use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac::{Tag, sign};
 
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::reach::pair;
-use crate::reach::proof::random;
+use crate::reach::proof::Cipher;
 
 /// Bytes of a name.
 const NAME_BYTES: usize = 16;
 
 /// Name and keys for the notes of a machine and one other.
 pub(crate) struct PairSeal {
-    mailbox: String,
-    own_name: String,
-    other_name: String,
-    own: LessSafeKey,
-    other: LessSafeKey,
+    /// The name of the mailbox, and in it this machine's and the other's, which are the same each time.
+    pub(super) mailbox: String,
+    pub(super) own_name: String,
+    pub(super) other_name: String,
+    own: Cipher,
+    other: Cipher,
 }
 
 impl PairSeal {
@@ -33,8 +33,7 @@ impl PairSeal {
     pub(crate) fn new(own: &Identity, other: &PublicKey) -> Option<Self> {
         let secret = pair::secret(own, other)?;
         let of = |what: &[u8], key: &PublicKey| sign(&secret, &[what, key.as_bytes()].concat());
-        let cipher =
-            |key: &PublicKey| UnboundKey::new(&CHACHA20_POLY1305, of(b"seal", key).as_ref()).ok().map(LessSafeKey::new);
+        let cipher = |key: &PublicKey| Cipher::new(of(b"seal", key).as_ref());
         let own_key = own.public_key();
         Some(Self {
             mailbox: name(&sign(&secret, b"mailbox")),
@@ -45,28 +44,10 @@ impl PairSeal {
         })
     }
 
-    /// Returns the name of the mailbox.
-    pub(super) fn mailbox(&self) -> &str {
-        &self.mailbox
-    }
-
-    /// Returns this machine's name there, which is the same each time.
-    pub(super) fn own_name(&self) -> &str {
-        &self.own_name
-    }
-
-    /// Returns the other's.
-    pub(super) fn other_name(&self) -> &str {
-        &self.other_name
-    }
-
     /// Returns a sealed note of this machine, which is at these addresses.
     pub(super) fn seal(&self, candidates: Vec<Candidate>) -> Result<String, Failure> {
-        let nonce: [u8; NONCE_LEN] = random()?;
-        let mut note = Note { candidates }.encode().to_vec();
-        let sealed = self.own.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut note);
-        sealed.map_err(|_| Failure::network("a note cannot be sealed"))?;
-        Ok(URL_SAFE_NO_PAD.encode([nonce.as_slice(), &note].concat()))
+        let note = Note { candidates }.encode().to_vec();
+        Ok(URL_SAFE_NO_PAD.encode(self.own.seal([], note)?))
     }
 
     /// Returns the addresses in a note of the other machine; none if this is none.
@@ -75,10 +56,7 @@ impl PairSeal {
             return None;
         }
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let (nonce, note) = sealed.split_at_checked(NONCE_LEN)?;
-        let (nonce, mut note) = (Nonce::try_assume_unique_for_key(nonce).ok()?, note.to_vec());
-        let note = self.other.open_in_place(nonce, Aad::empty(), &mut note).ok()?;
-        Note::decode(note).map(|note| note.candidates)
+        Note::decode(&self.other.open([], &sealed)?).map(|note| note.candidates)
     }
 }
 
@@ -97,9 +75,9 @@ mod tests {
         let [a, b, c] = std::array::from_fn(|_| Identity::generate().unwrap());
         let seal = |own: &Identity, other: &Identity| PairSeal::new(own, &other.public_key()).unwrap();
         let (one, other) = (seal(&a, &b), seal(&b, &a));
-        assert_eq!(one.mailbox(), other.mailbox());
-        assert_eq!((one.own_name(), one.other_name()), (other.other_name(), other.own_name()));
-        let names = [one.mailbox(), one.own_name(), one.other_name()];
+        assert_eq!(one.mailbox, other.mailbox);
+        assert_eq!((&one.own_name, &one.other_name), (&other.other_name, &other.own_name));
+        let names = [&one.mailbox, &one.own_name, &one.other_name];
         assert!(names[0] != names[1] && names[1] != names[2] && names.iter().all(|name| name.len() == 22));
         let candidates = vec![Candidate::new(Kind::ServerReflexive, "203.0.113.5:20000".parse().unwrap()).unwrap()];
         let note = one.seal(candidates.clone()).unwrap();
@@ -107,7 +85,7 @@ mod tests {
         assert_eq!(one.open(&note), None, "its own one came back");
         for (own, peer) in [(&c, &a), (&c, &b), (&a, &c), (&b, &c)] {
             let stranger = seal(own, peer);
-            assert_ne!(stranger.mailbox(), one.mailbox());
+            assert_ne!(stranger.mailbox, one.mailbox);
             assert_eq!(stranger.open(&note), None);
         }
         assert_ne!(one.seal(candidates).unwrap(), note);

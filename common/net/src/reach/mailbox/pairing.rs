@@ -115,6 +115,7 @@ pub(in crate::reach) struct Pairing {
 }
 
 /// Knowledge of the other side until wrong words make all begin anew.
+#[derive(Default)]
 struct Round {
     mailbox: Option<String>,
     released: bool,
@@ -134,18 +135,7 @@ struct Round {
 
 impl Round {
     fn new(exchange: Exchange) -> Self {
-        Self {
-            mailbox: None,
-            released: false,
-            exchange: Some(exchange),
-            seal: None,
-            met: false,
-            said: Vec::new(),
-            waiting: Vec::new(),
-            sealed: 0,
-            heard: Vec::new(),
-            early: Vec::new(),
-        }
+        Self { exchange: Some(exchange), ..Self::default() }
     }
 }
 
