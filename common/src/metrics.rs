@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use crate::percentiles::Percentiles;
 
 /// Something whose values can stand on a metrics page.
@@ -24,35 +26,6 @@ pub struct Page {
     text: String,
     /// Texts, which do not fit a number.
     labels: Vec<(&'static str, String)>,
-}
-
-/// A value that rises and falls; none while it is not known.
-pub(crate) trait Gauge: Copy {
-    fn known(self) -> Option<f64>;
-}
-
-impl Gauge for f64 {
-    fn known(self) -> Option<f64> {
-        Some(self)
-    }
-}
-
-impl Gauge for u64 {
-    fn known(self) -> Option<f64> {
-        Some(self as f64)
-    }
-}
-
-impl Gauge for Option<u64> {
-    fn known(self) -> Option<f64> {
-        self.map(|value| value as f64)
-    }
-}
-
-impl Gauge for Option<i64> {
-    fn known(self) -> Option<f64> {
-        self.map(|value| value as f64)
-    }
 }
 
 impl Page {
@@ -83,10 +56,12 @@ impl Page {
     }
 
     /// Writes a value that rises and falls, in the unit that a page has instead of that in its name.
-    pub(crate) fn gauge(&mut self, name: &str, help: &str, value: &impl Gauge) {
+    /// It is left out while it is not known.
+    pub(crate) fn gauge(&mut self, name: &str, help: &str, value: &impl Serialize) {
         let (name, divisor) = unit_of(name);
         let name = self.family(&name, "gauge", help);
-        value.known().into_iter().for_each(|value| self.sample(&name, &[], value / divisor));
+        let value = serde_json::to_value(value).ok().and_then(|value| value.as_f64());
+        value.into_iter().for_each(|value| self.sample(&name, &[], value / divisor));
     }
 
     /// Writes 1 for the state that it is, 0 for all others there are.

@@ -1,6 +1,7 @@
 //! Flags of the receiver.
 
 use clap::Parser;
+use common::config::table::help;
 use shell::cli::{Command, CommonFlags};
 use showing::sink;
 
@@ -11,8 +12,7 @@ pub(crate) struct Cli {
     /// Command to run
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// Destination of the pictures; may be repeated. See below
-    #[arg(long, global = true, value_name = "SPEC")]
+    #[arg(long, global = true, value_name = "SPEC", help = format!("{}. May be repeated", help("display.sink")))]
     pub(crate) sink: Vec<String>,
     /// Send every picture back once it is shown, for `sender --latency-test` at the other side; no call can be taken meanwhile
     #[arg(long, conflicts_with = "frames")]

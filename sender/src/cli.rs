@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
+use common::config::table::help;
 use common::config::{Program, SenderConfig, resolve_sender};
 use net::failure::Failure;
 use sending::source::{FORMS, SourceSpec};
@@ -23,14 +24,11 @@ pub(crate) struct Cli {
     /// Task; without one, `run`
     #[command(subcommand)]
     pub(crate) command: Option<Task>,
-    /// Source of pictures; the forms are below
-    #[arg(long, global = true, value_name = "SPEC")]
+    #[arg(long, global = true, value_name = "SPEC", help = help("video.source"))]
     pub(crate) source: Option<String>,
-    /// Video bit rate, such as 20M
-    #[arg(long, global = true, value_name = "RATE")]
+    #[arg(long, global = true, value_name = "RATE", help = help("codec.rate"))]
     pub(crate) rate: Option<String>,
-    /// Code frames from the picture that the receiver holds; auto: frames of few bits, while this computer is fast enough
-    #[arg(long, global = true, value_name = "on|off|auto")]
+    #[arg(long, global = true, value_name = "on|off|auto", help = help("codec.prediction"))]
     pub(crate) prediction: Option<String>,
     /// Measure the line in both directions, say which way packets took and what pictures it can carry, and end: to a machine
     /// that was introduced, over the way that a call would take (the receiver or `sender call` must run there), or to a
@@ -120,4 +118,19 @@ pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
         None => None,
     };
     Ok(Resolved { config, source, receiving })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Those of keys have that of the table; one of a key that is not there would have none.
+    #[test]
+    fn each_flag_has_a_help() {
+        for flag in Cli::command().get_arguments() {
+            assert!(flag.get_help().is_some_and(|help| help.to_string().len() > 10), "{flag}");
+        }
+    }
 }

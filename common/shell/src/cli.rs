@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use common::config::table::help;
 use common::config::{ConfigFile, PeerSection, SharedConfig, is_same_key};
 
 use net::failure::Failure;
@@ -15,8 +16,9 @@ use net::zones;
 use crate::handed;
 use crate::usage;
 
-/// Flags of both daemons; they win over the file.
+/// Flags of both daemons; they win over the file, whose keys they are described by.
 #[derive(Args, Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the table of keys has the others")]
 pub struct CommonFlags {
     /// Configuration file (TOML), or a folder with a duet.toml; without it, ~/.config/duet, if there is one
     #[arg(long, global = true, value_name = "FILE")]
@@ -31,24 +33,19 @@ pub struct CommonFlags {
     /// introduced, which is then called wherever it is; may be repeated
     #[arg(long, global = true, value_name = "KEY|NAME")]
     pub peer: Vec<String>,
-    /// Back end of the transform: auto, opencl, cpu or reference
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", help = help("expert.backend"))]
     pub backend: Option<String>,
-    /// Part of the OpenCL device's name
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", help = help("expert.device"))]
     pub device: Option<String>,
     /// End cleanly after this many frames, or when the other side has finished. Without it, and with no file to read or
     /// write, wait for the next call (or go on dialling) whatever the other side does
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub frames: Option<u64>,
-    /// Write statistics there, one JSON object a second
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help = help("stats.file"))]
     pub stats: Option<PathBuf>,
-    /// Keep the frames that are received or sent, as they were coded: a .duet file, or a folder for files named by date
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", help = help("record.path"))]
     pub record: Option<PathBuf>,
-    /// Private key file of this machine
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help = help("expert.identity"))]
     pub identity: Option<PathBuf>,
 }
 

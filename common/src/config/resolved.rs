@@ -1,4 +1,6 @@
-//! The checked values that the programs run with.
+//! The checked values that the programs run with; those that are keys are described in the table of keys.
+
+#![allow(missing_docs, reason = "the table of keys says what they are")]
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -25,27 +27,17 @@ pub(super) const TURN_PORTS: [u16; 2] = [49_152, 49_152 + PLACES_MAX - 1];
 pub struct SenderConfig {
     /// The part that both daemons have.
     pub shared: SharedConfig,
-    /// Size for a source that does not name its own.
     pub size: Option<FrameSize>,
-    /// Frame rate for a source that does not name its own.
     pub frame_rate: Option<FrameRate>,
-    /// Chroma sampling of the stream.
     pub chroma: Chroma,
-    /// Transform and coefficient code.
     pub codec: CodecParams,
-    /// Says if frames are coded from those that the receiver holds.
     pub prediction: Prediction,
     /// Most that the rate may be raised to during a call: `rate_max`, or twice the rate.
     pub rate_most: Bitrate,
-    /// Highest video bit rate, `rate_max` applied.
     pub rate: Bitrate,
-    /// True if frames are protected against loss.
     pub protection: Protection,
-    /// The limit of the bytes in flight.
     pub controller: Controller,
-    /// File or folder for the frames that are sent.
     pub record: Option<PathBuf>,
-    /// Changes of pictures before they are coded.
     pub effects: Effects,
 }
 
@@ -88,56 +80,39 @@ pub enum WindowBackend {
 pub struct ReceiverConfig {
     /// The part that both daemons have.
     pub shared: SharedConfig,
-    /// The library that opens the window.
     pub window: WindowBackend,
-    /// True if the status line is shown at start.
     pub status_line: bool,
     /// Longest wait for the missing parts of a frame; `None`: three quarters of a frame interval.
     pub latency_max: Option<Duration>,
-    /// Pictures of more pixels are refused.
     pub size_max: FrameSize,
-    /// File with a line for each picture shown.
     pub pictures_file: Option<PathBuf>,
-    /// File or folder for the frames that come.
     pub record: Option<PathBuf>,
 }
 
 /// The part that both daemons have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedConfig {
-    /// The back end that codes or decodes.
     pub backend: BackendChoice,
-    /// Part of an OpenCL device's name.
     pub device: Option<String>,
-    /// True if work-group shapes that were measured for the device are used.
     pub tuned: bool,
     /// End that dials.
     pub mode: LinkMode,
-    /// Bytes asked for each of the socket's buffers.
     pub socket_buffer_bytes: usize,
-    /// True if several datagrams may go out in one system call.
     pub gso: bool,
-    /// Class of the packets (DSCP).
     pub dscp: Option<u8>,
-    /// True if this machine sends and receives over one connection.
     pub share_port: bool,
     /// STUN servers, `HOST:PORT`.
     pub stun: Vec<String>,
-    /// True if the router is asked to open a port.
     pub open_port: bool,
     /// Relays.
     pub turn: Turn,
-    /// Mailbox server, `ws://HOST:PORT/PATH`.
     pub mailbox: Option<String>,
-    /// Private key file; `None`: the default place.
     pub identity_file: Option<PathBuf>,
     /// The file that this is from, where the caller says so.
     pub file: Option<PathBuf>,
     /// Machines that may connect; a daemon does not run without one.
     pub peers: Vec<Peer>,
-    /// Statistics file.
     pub stats_file: Option<PathBuf>,
-    /// Address of the metrics page.
     pub metrics: Option<SocketAddr>,
 }
 

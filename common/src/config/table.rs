@@ -118,7 +118,7 @@ section! {
 section! {
     /// Pictures that come.
     Display "display" {
-        /// Place for them: window[:fullscreen], headless (decoded and counted only), y4m:PATH or v4l2:DEVICE (a virtual camera).
+        /// Place for the pictures: window[:fullscreen], headless (decoded and counted only), y4m:PATH or v4l2:DEVICE (a virtual camera).
         /// A recording or a virtual camera that fails is given up with a warning: the call goes on, and ends with exit code 3.
         Both sink: String, = "window";
         /// true: the line about delay and losses is shown at start. I in the window toggles it, H there lists all keys.
@@ -165,8 +165,8 @@ section! {
 section! {
     /// Frames kept as they were coded.
     Record "record" {
-        /// Folder, for files named by the time in UTC, or a file; nothing is replaced. 4.5 GB an hour at 10 Mbit/s. Empty: none.
-        /// A disk that is full or slow costs the recording, not the call. `wavelet info FILE` says what one holds.
+        /// Folder, for files named by the time in UTC, or a file; nothing is replaced. 4.5 GB an hour at 10 Mbit/s.
+        /// A disk that is full or slow costs the recording, not the call. `wavelet info FILE` says what one holds. Empty: none.
         Both path: String, = "";
     }
 }
@@ -174,8 +174,8 @@ section! {
 section! {
     /// Counts and times of the call.
     Stats "stats" {
-        /// File that gets a JSON object a second and a last one, some 4 MB an hour; a start goes on where it ends. Empty: none.
-        /// Two programs need a file each.
+        /// File that gets a JSON object a second and a last one, some 4 MB an hour; a start goes on where it ends.
+        /// Two programs need a file each. Empty: none.
         Both file: String, = "";
     }
 }
@@ -263,6 +263,14 @@ impl Default for LevelCount {
     fn default() -> Self {
         Self::Word("full".to_owned())
     }
+}
+
+/// Returns what the key at `section.key` is, for a program's help.
+pub fn help(place: &str) -> &'static str {
+    let (section, key) = place.split_once('.').unwrap_or_default();
+    let section = SECTIONS.into_iter().find(|known| known.name == section);
+    let key = section.and_then(|section| section.keys.iter().find(|known| known.name == key));
+    key.map_or("", |key| key.why[0].trim().trim_end_matches('.'))
 }
 
 /// Name of the sections that may be there several times.
