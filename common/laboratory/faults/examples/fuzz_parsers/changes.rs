@@ -18,7 +18,7 @@ const INPUT_BYTES_MAX: usize = 1 << 14;
 const NUMBERS: [u64; 8] = [0, 1, 0x7f, 0x80, 0xff, 0x7fff_ffff, 0x8000_0000, u64::MAX];
 
 /// Words that texts from outside are made of.
-const WORDS: [&str; 40] = [
+const WORDS: [&str; 43] = [
     "16385x1",
     "16384x16384",
     "0x0",
@@ -44,6 +44,9 @@ const WORDS: [&str; 40] = [
     "rate = \"1T\"\n",
     "size = \"16385x16385\"\n",
     "[codec]\nlevels = ",
+    "[expert]\n",
+    "[receiver.stats]\n",
+    "[sender]\n",
     "\"",
     "=",
     "\n",
