@@ -145,6 +145,15 @@ macro_rules! counts {
             $($(#[doc = $help])+ pub $field: u64,)+
         }
 
+        impl $counts {
+            /// Returns a line for a window for each that has occurred.
+            pub fn lines(&self) -> Vec<String> {
+                let all = [$((self.$field, concat!($($help),+))),+];
+                let occurred = all.into_iter().filter(|(count, _)| *count > 0);
+                occurred.map(|(count, help)| format!("{}: {count}", help.trim().trim_end_matches('.'))).collect()
+            }
+        }
+
         impl Counted for $counts {
             fn write(&self, page: &mut Page) {
                 $(page.counter(stringify!($field), concat!($($help),+), &self.$field);)+

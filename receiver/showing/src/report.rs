@@ -325,6 +325,7 @@ impl Presentation {
             self.lost.max(counters.frames_lost)
         ));
         details.push(format!("packets: {} mended, {} late", counters.fec_recovered, counters.datagrams_late));
+        details.extend(counters.counts.lines());
         if let Some(path) = link.path.name() {
             let changes = match link.path.changes() {
                 0 => String::new(),
@@ -606,6 +607,16 @@ mod tests {
             said(|_, path| (path.receive_stalled, path.datagrams_missing) = (Duration::from_millis(505), 9)),
             poor
         );
+    }
+
+    #[test]
+    fn counts_of_the_list_are_among_the_figures_once_they_have_occurred() {
+        let mut presentation = Presentation::default();
+        let mut link = LinkSnapshot::default();
+        let line = "Frames not decoded because the state that they refer to was not there: 3".to_owned();
+        assert!(!presentation.status(&link, None, at(1)).details.iter().any(|found| found.starts_with("Frames not")));
+        link.counters.counts.frames_lacking_reference = 3;
+        assert!(presentation.status(&link, None, at(2)).details.contains(&line));
     }
 
     #[test]
