@@ -3,7 +3,7 @@
 use std::net::ToSocketAddrs;
 
 use common::config::{LinkMode, Peer, SenderConfig, with_port};
-use common::linktest::{Measured, RateChoice, choices, recommended};
+use common::linktest::{Found, Measured, RateChoice, choices, recommended};
 use common::units::Bitrate;
 use net::failure::Failure;
 use net::linktest::{Target, Tested};
@@ -49,7 +49,7 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Res
     };
     let (size, frame_rate) = asked(spec, config);
     print!("{}", report(&tested, size, frame_rate));
-    if tested.there.usable.as_bps() == 0 {
+    if tested.found.there.usable.as_bps() == 0 {
         return Err(Failure::network(
             "the line carries no video: not even the lowest rate came through without a queue",
         ));
@@ -71,12 +71,12 @@ fn unknown_name(target: &str, address: &str, known: &[Peer]) -> Option<String> {
 
 fn report(tested: &Tested, size: FrameSize, frame_rate: FrameRate) -> String {
     let ms = |us: u64| us as f64 / 1e3;
-    let Tested { peer, way: (way, address), there, back } = tested;
+    let Tested { peer, way: (way, address), found: Found { there, back } } = tested;
     let Measured { rtt, rtt_loaded, loss, loss_loaded, usable, at_least } = *there;
     let mut text = format!(
         "line to {}, {} ({address})\n\
          round trip    {:.1} ms (p50), {:.1} ms (p95); while sending {:.1} and {:.1} ms\n\
-         loss          {:.1} % of the test's round trips, {:.1} % of the packets while sending\n\
+         loss          {:.1} % of the packets without load, {:.1} % while sending\n\
          usable rate   {}{}, without a queue, from here to there\n",
         peer.name,
         way.name(),
@@ -176,8 +176,7 @@ mod tests {
         let tested = Tested {
             peer: Peer { name: "Robert".to_owned(), key },
             way: (Kind::Mapped, "203.0.113.5:4820".parse().unwrap()),
-            there: measured,
-            back: Some(back),
+            found: Found { there: measured, back: Some(back) },
         };
         let (size, frame_rate) = (FrameSize::USUAL, FrameRate::USUAL);
         let text = report(&tested, size, frame_rate);
@@ -185,7 +184,7 @@ mod tests {
             "line to Robert, through a port that the router has opened (203.0.113.5:4820)",
             "at least 9 Mbit/s, from there to here; round trip 26.0 and 29.0 ms, loss 0.4 %",
             "23.1 ms (p50), 25.0 ms (p95)",
-            "1.2 % of the packets",
+            "0.0 % of the packets without load, 1.2 % while sending",
             "41.7 Mbit/s, without a queue, from here",
             "--rate 20M",
             "16.0 ms",
@@ -194,7 +193,7 @@ mod tests {
             assert!(text.contains(wanted), "{wanted} is missing in\n{text}");
         }
         let there = Measured { usable: Bitrate::from_bps(0), ..measured };
-        let nothing = report(&Tested { there, back: None, ..tested }, size, frame_rate);
+        let nothing = report(&Tested { found: Found { there, back: None }, ..tested }, size, frame_rate);
         assert!(nothing.contains("0 Mbit/s") && !nothing.contains("recommended"), "{nothing}");
         assert!(nothing.contains("from there to here not measured"), "{nothing}");
     }

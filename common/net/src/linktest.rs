@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::config::{LinkMode, Meet, Peer, SharedConfig};
-use common::linktest::{Answerer, Measured, Tester, Turning, told};
+use common::linktest::{Found, LinkTest, Silent};
 use common::path::ways::Kind;
-use common::units::{Bitrate, Timestamp};
-use common::wire::probe::{OtherWay, TestDatagram};
+use common::units::Bitrate;
 
 use crate::clock;
 use crate::failure::Failure;
@@ -24,9 +23,6 @@ use crate::zones;
 
 /// Longest link test that is answered, the other way included.
 const ANSWER_MAX: Duration = Duration::from_secs(90);
-/// Time between reports to a tester of what this side has found in its turn, and their end unless it leaves before.
-const TELL: Duration = Duration::from_millis(100);
-const TELL_MAX: Duration = Duration::from_secs(5);
 /// Interval of checking whether the send buffer has room, and, in a running test, whether a call has begun.
 const LOOK: Duration = Duration::from_millis(1);
 /// Rate that sets a congestion window so large that it never limits a test.
@@ -49,62 +45,34 @@ pub(crate) async fn answer(probing: Probing, busy: &AtomicBool) {
         return probing.close(CloseCode::Busy, TESTING).await;
     }
     limited!(info, "{} at {} tests the link", probing.peer().name, probing.address());
-    let end = clock::now() + ANSWER_MAX;
-    if answer_until_turn(&probing, busy, end).await {
-        tokio::select! {
-            () = take_turn(&probing) => {}
-            () = becomes(busy) => probing.close(CloseCode::Busy, IN_A_CALL).await,
-            () = tokio::time::sleep_until(clock::to_tokio(end)) => probing.close(CloseCode::Done, TOO_LONG).await,
-        }
-    }
+    let mut test = LinkTest::answer(probing.max_datagram(), clock::now());
+    let (code, why) = tokio::select! {
+        _ = drive(&probing, &mut test) => (CloseCode::Done, "done"),
+        () = becomes(busy) => (CloseCode::Busy, IN_A_CALL),
+        () = tokio::time::sleep(ANSWER_MAX) => (CloseCode::Done, TOO_LONG),
+    };
+    probing.close(code, why).await;
     ANSWERING.store(false, Ordering::Relaxed);
 }
 
-/// Answers a tester; returns true once it asks this side to take its turn, false if the test has ended.
-async fn answer_until_turn(probing: &Probing, busy: &AtomicBool, end: Timestamp) -> bool {
-    let mut answerer = Answerer::default();
+/// Lets one side of a test send and take datagrams until it is over, or has an outcome; an error if the connection ends before.
+async fn drive(probing: &Probing, test: &mut LinkTest) -> Result<(), QuicError> {
+    let mut wide = None;
     loop {
-        if busy.load(Ordering::Relaxed) {
-            probing.close(CloseCode::Busy, IN_A_CALL).await;
-            return false;
+        let mut full = false;
+        while let Some(datagram) = room(probing, &mut full).and_then(|()| test.poll_datagram(clock::now())) {
+            probing.send(datagram);
         }
-        // A tester that has gone quiet gets no answers, so looking for a call may wait for its next datagram or this.
-        match tokio::time::timeout(Duration::from_millis(100), probing.receive()).await {
-            Ok(Ok(datagram)) if TestDatagram::from_bytes(&datagram) == Some(TestDatagram::Turn) => return true,
-            Ok(Ok(datagram)) => {
-                if let Some(answer) = answerer.on_datagram(&datagram, clock::now()) {
-                    probing.send(answer);
-                }
-            }
-            Ok(Err(_)) => return false,
-            Err(_) => {}
+        if test.is_measuring() {
+            wide.get_or_insert_with(|| probing.widen(WINDOW_RATE));
         }
-        if clock::now() >= end {
-            probing.close(CloseCode::Done, TOO_LONG).await;
-            return false;
+        let Some(next) = test.poll_timeout().filter(|_| test.outcome().is_none()) else { return Ok(()) };
+        let next = if full { clock::now() + LOOK } else { next };
+        tokio::select! {
+            datagram = probing.receive() => test.on_datagram(&datagram?, clock::now()),
+            () = tokio::time::sleep_until(clock::to_tokio(next)) => {}
         }
     }
-}
-
-/// Measures the way to the tester and tells it the result until it leaves.
-async fn take_turn(probing: &Probing) {
-    let _wide = probing.widen(WINDOW_RATE);
-    let found = match measure(probing).await {
-        Ok(measured) => told(&measured),
-        Err(failure) => return tracing::debug!("the way to the tester was not measured: {failure}"),
-    };
-    let _ = tokio::time::timeout(TELL_MAX, async {
-        loop {
-            probing.send(found.clone());
-            let again = clock::to_tokio(clock::now() + TELL);
-            while let Ok(heard) = tokio::time::timeout_at(again, probing.receive()).await {
-                if heard.is_err() {
-                    return;
-                }
-            }
-        }
-    })
-    .await;
 }
 
 /// Waits until that is true.
@@ -130,14 +98,12 @@ pub struct Tested {
     pub peer: Peer,
     /// The way that packets took, and where to.
     pub way: (Kind, SocketAddr),
-    /// Round trip, and what goes from here to there.
-    pub there: Measured,
-    /// The line from there to here; none if the other side has not measured it.
-    pub back: Option<OtherWay>,
+    /// Both ways of the line.
+    pub found: Found,
 }
 
 /// Tests the link to a machine that must list this one's key: over the way that a call would take. `config` gives
-/// identity, peers and socket options. Takes 20 to 40 seconds; ends early on SIGINT as every program does.
+/// identity, peers and socket options. Takes 15 to 40 seconds; ends early on SIGINT as every program does.
 pub fn run(config: &SharedConfig, target: Target<'_>) -> Result<Tested, Failure> {
     let identity = Identity::load(&Identity::path_of(config)?)?;
     let rate = LiveRate::new(WINDOW_RATE);
@@ -159,31 +125,16 @@ pub fn run(config: &SharedConfig, target: Target<'_>) -> Result<Tested, Failure>
 /// Measures both directions.
 async fn test(probing: &Probing, ways: &Ways) -> Result<Tested, Failure> {
     let route = probing.route();
-    let there = measure(probing).await;
-    let back = if there.is_ok() { measured_back(probing).await } else { None };
+    let mut test = LinkTest::begin(probing.max_datagram(), clock::now());
+    let driven = drive(probing, &mut test).await;
     probing.close(CloseCode::Done, "done").await;
-    Ok(Tested { peer: probing.peer().clone(), way: (ways.kind_of(route), route.to), there: there?, back })
-}
-
-/// Has the other side measure its way to this one.
-async fn measured_back(probing: &Probing) -> Option<OtherWay> {
-    let mut turning = Turning::new(clock::now());
-    loop {
-        if let Some(asked) = turning.poll_datagram(clock::now()) {
-            probing.send(asked);
-        }
-        if let Some(outcome) = turning.outcome() {
-            return outcome;
-        }
-        tokio::select! {
-            datagram = probing.receive() => {
-                if let Some(answer) = turning.on_datagram(&datagram.ok()?, clock::now()) {
-                    probing.send(answer);
-                }
-            }
-            () = tokio::time::sleep_until(clock::to_tokio(turning.poll_timeout())) => {}
-        }
-    }
+    // What was measured here is worth something without the other side's turn.
+    let found = match (test.so_far(), driven) {
+        (Some(found), _) => found.map_err(Failure::network)?,
+        (None, Err(error)) => return Err(ended(error)),
+        (None, Ok(())) => return Err(Failure::network(Silent)),
+    };
+    Ok(Tested { peer: probing.peer().clone(), way: (ways.kind_of(route), route.to), found })
 }
 
 async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failure> {
@@ -213,28 +164,6 @@ async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failu
         }
     }
     Err(last)
-}
-
-async fn measure(probing: &Probing) -> Result<Measured, Failure> {
-    let mut tester = Tester::new(probing.max_datagram(), clock::now());
-    loop {
-        let mut full = false;
-        while let Some(datagram) = room(probing, &mut full).and_then(|()| tester.poll_datagram(clock::now())) {
-            probing.send(datagram);
-        }
-        if let Some(outcome) = tester.outcome() {
-            return outcome.map_err(Failure::network);
-        }
-        let look: Timestamp = clock::now() + LOOK;
-        let next = if full { look } else { tester.poll_timeout().unwrap_or(look) };
-        tokio::select! {
-            datagram = probing.receive() => match datagram {
-                Ok(datagram) => tester.on_datagram(&datagram, clock::now()),
-                Err(error) => return Err(ended(error)),
-            },
-            () = tokio::time::sleep_until(clock::to_tokio(next)) => {}
-        }
-    }
 }
 
 /// Returns `Some` if another datagram can be sent; `full` is set if not.

@@ -46,7 +46,7 @@ impl Protocol {
             Self::Call => b"duet/1",
             Self::BothWays => b"duet-both-ways/1",
             Self::Bounce => b"duet-bounce/1",
-            Self::LinkTest => b"duet-link-test/1",
+            Self::LinkTest => b"duet-link-test/2",
             Self::Introduction => b"duet-introduction/1",
         }
     }

@@ -1,48 +1,58 @@
-//! The end of a link test that measures.
+//! The side of a link test that sends the load.
 
 use std::time::Duration;
 
-use super::pings::Pings;
-use super::search::{RATE_MAX, Search};
+use crate::path::pacing::{Paced, Pacer, pacing_span};
+use crate::path::{Datagram, Directions, FeedbackOutcome, Path, Rank, Share};
 use crate::percentiles::{Percentiles, TimeHistogram};
 use crate::units::{Bitrate, Timestamp};
+use crate::wire::media::{ENVELOPE_BYTES, Envelope};
 use crate::wire::on_wire;
-use crate::wire::probe::{Arrived, TestDatagram};
 
-/// Pings before there is any load.
+/// The load's stream.
+const STREAM: u8 = 0;
+/// Time between two frames of the load.
+const INTERVAL: Duration = Duration::from_micros(16_667);
+/// Time without load, and between two datagrams then.
 const IDLE: Duration = Duration::from_secs(2);
-/// Datagrams of a burst: a frame's worth.
-const BURST: u32 = 48;
-const BURSTS: usize = 3;
-/// Length of a train at one rate; long enough that a queue shows.
-const STEP: Duration = Duration::from_millis(400);
+const IDLE_INTERVAL: Duration = Duration::from_millis(10);
+/// Longest wait for the first answer after that.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// A load of which nothing is reported for so long means that the other side has gone.
+const REPORT_MAX: Duration = Duration::from_secs(5);
+/// Caps tried, from the first to the last: pictures do not get better beyond it.
+const CAP_FIRST: Bitrate = Bitrate::from_bps(1_000_000);
+const CAP_LAST: Bitrate = Bitrate::from_bps(200_000_000);
+/// Share of a cap that the target must reach for the next one, percent.
+const FOLLOWS_PERCENT: u64 = 85;
+/// A target that has risen by so many percent of before is looked at again, as long as the rise may take; one that has not, this
+/// often: after a cut for loss it takes a moment to know what is usual.
+const RISES_PERCENT: u64 = 103;
+const STILL: u32 = 2;
+const RISE_MAX: Duration = Duration::from_secs(10);
+/// Time that the target has to settle at a cap, in which a queue can empty, and time for which it is looked at then.
+const SETTLE: Duration = Duration::from_millis(300);
+const LOOK: Duration = Duration::from_millis(400);
 const HOLD: Duration = Duration::from_secs(2);
 /// Rates held at most, each at nine tenths of the one before.
-const HOLDS: u32 = 3;
-/// Pause before what came of a train is asked for, so that a queue can empty.
-const SETTLE: Duration = Duration::from_millis(250);
-const ASK_INTERVAL: Duration = Duration::from_millis(100);
-/// A train of which nothing is told for so long means that the other side has gone.
-const TELL_MAX: Duration = Duration::from_secs(5);
-/// A rate passes if its queue is at most this much longer than the pings' own variation,
-const QUEUE_MAX: Duration = Duration::from_millis(25);
-/// if at most this much more is lost than without load,
+const HOLDS: u32 = 4;
+/// A rate is held if the target stays above this share of it,
+const HELD: f64 = 0.9;
+/// and if at most this much more is lost than without load.
 const LOSS_MAX: f64 = 0.03;
-/// and at least this much of it arrives in the time.
-const ARRIVED_MIN: f64 = 0.9;
-/// Largest datagram sent, bytes; about what video has.
+/// Largest datagram, bytes; about what video has.
 const LOAD_BYTES_MAX: usize = 1_150;
 
-/// The findings of a link test.
+/// The findings about the way from here to there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// Round trip without load, microseconds.
     pub rtt: Percentiles,
     /// Round trip at the usable rate, microseconds.
     pub rtt_loaded: Percentiles,
-    /// Share of the pings that had no answer without load, 0 to 1; both ways together.
+    /// Share of the datagrams without load that did not arrive, 0 to 1.
     pub loss: f64,
-    /// Share of the datagrams that did not arrive at the usable rate, 0 to 1; one way.
+    /// Share of the datagrams that did not arrive at the usable rate, 0 to 1.
     pub loss_loaded: f64,
     /// Rate that the link carried for two seconds without queueing, with all that is around the datagrams; zero: none.
     pub usable: Bitrate,
@@ -58,239 +68,260 @@ pub struct Measured {
 pub struct Silent;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TestStage {
-    Idle { until: Timestamp },
-    Sending(Load),
-    Asking { load: Load, next: Timestamp, until: Timestamp },
-    Over,
+enum Purpose {
+    Idle,
+    Rise,
+    Hold,
 }
 
-/// A train under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Load {
-    purpose: LoadPurpose,
-    began: Timestamp,
-    sent: u32,
+/// A time at one cap.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    purpose: Purpose,
+    cap: Bitrate,
+    /// Counts begin, and end.
+    from: Timestamp,
+    until: Timestamp,
+    /// Lost and received before it.
+    before: Option<(u64, u64)>,
+    /// Sum, number and least of the targets, bits a second.
+    targets: (f64, u32, f64),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LoadPurpose {
-    Burst,
-    Step(Bitrate),
-    Hold(Bitrate),
-}
-
-/// Measures a link; drain [`Self::poll_datagram`] whenever something has come or [`Self::poll_timeout`] has passed.
+/// A datagram of the load that waits to leave: its bytes.
 #[derive(Debug)]
-pub struct Tester {
-    bytes: usize,
-    stage: TestStage,
-    train: u16,
-    bursts: Vec<f64>,
-    search: Search,
+struct Made(usize);
+
+impl Paced for Made {
+    fn bytes(&self) -> usize {
+        self.0
+    }
+
+    fn is_parity(&self) -> bool {
+        false
+    }
+}
+
+/// Measures the way to the other side.
+#[derive(Debug)]
+pub(super) struct Tester {
+    path: Path,
+    bytes_max: usize,
+    step: Step,
+    /// Highest mean of the target at a cap, and the end of the rise.
+    found: Bitrate,
+    rise_until: Timestamp,
+    /// Looks in a row in which it has not risen.
+    still: u32,
     holds: u32,
-    shortest_way_us: Option<i64>,
-    pings: Pings,
+    /// Time of the next frame, or of the next small datagram.
+    next: Timestamp,
+    pacer: Pacer<Made>,
+    idle: TimeHistogram,
+    loaded: TimeHistogram,
+    /// Number of datagrams without load.
+    idle_sent: u64,
+    /// Share of them that was lost.
+    loss: f64,
+    /// Time of the last feedback report.
+    heard: Option<Timestamp>,
     outcome: Option<Result<Measured, Silent>>,
 }
 
 impl Tester {
     /// Begins to measure a link whose datagrams hold at most `max_datagram` bytes.
-    pub fn new(max_datagram: usize, now: Timestamp) -> Self {
+    pub(super) fn new(max_datagram: usize, now: Timestamp) -> Self {
+        let step = Step {
+            purpose: Purpose::Idle,
+            cap: CAP_FIRST,
+            from: now,
+            until: now + IDLE,
+            before: None,
+            targets: (0.0, 0, f64::INFINITY),
+        };
         Self {
-            bytes: max_datagram.min(LOAD_BYTES_MAX),
-            stage: TestStage::Idle { until: now + IDLE },
-            train: 0,
-            bursts: Vec::new(),
-            search: Search::new(Bitrate::from_bps(0)),
+            path: Path::new(Directions::Sends, CAP_FIRST),
+            bytes_max: max_datagram.min(LOAD_BYTES_MAX),
+            step,
+            found: Bitrate::from_bps(0),
+            rise_until: now,
+            still: 0,
             holds: 0,
-            shortest_way_us: None,
-            pings: Pings::new(now),
+            next: now,
+            pacer: Pacer::default(),
+            idle: TimeHistogram::new(),
+            loaded: TimeHistogram::new(),
+            idle_sent: 0,
+            loss: 0.0,
+            heard: None,
             outcome: None,
         }
     }
 
     /// Returns the result, once there is one.
-    pub fn outcome(&self) -> Option<Result<Measured, Silent>> {
+    pub(super) fn outcome(&self) -> Option<Result<Measured, Silent>> {
         self.outcome
     }
 
-    /// Takes a datagram; any other than an answer changes nothing.
-    pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) {
-        match TestDatagram::from_bytes(datagram) {
-            Some(TestDatagram::Pong { number, sent, .. }) => {
-                let loaded = matches!(self.stage, TestStage::Sending(Load { purpose: LoadPurpose::Hold(_), .. }));
-                self.pings.on_pong(number, sent, now, loaded);
-            }
-            Some(TestDatagram::Tell { train, arrived }) if train == self.train => {
-                if let TestStage::Asking { load, .. } = self.stage {
-                    self.on_arrived(load, arrived, now);
-                }
-            }
-            _ => {}
+    /// Takes a datagram; any other than a feedback report changes nothing.
+    pub(super) fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) {
+        let received = self.path.counters().datagrams_received;
+        if self.path.on_datagram(datagram, now) != Datagram::Feedback(FeedbackOutcome::Accepted) {
+            return;
+        }
+        self.heard = Some(now);
+        let counters = self.path.counters();
+        let Some(rtt) = counters.rtt.filter(|_| counters.datagrams_received > received) else { return };
+        match self.step.purpose {
+            Purpose::Idle => self.idle.record(rtt),
+            Purpose::Rise => {}
+            Purpose::Hold if self.step.from > now => {}
+            Purpose::Hold => self.loaded.record(rtt),
         }
     }
 
     /// Returns the next datagram to send now.
-    pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        loop {
-            match self.stage {
-                TestStage::Idle { until } if until <= now => {
-                    if self.pings.answered == 0 {
-                        self.end(Err(Silent));
-                    } else {
-                        self.begin(LoadPurpose::Burst, now);
-                    }
-                }
-                TestStage::Idle { .. } => return self.pings.poll(now, false),
-                TestStage::Sending(load) if self.is_sent(&load, now) => {
-                    self.stage = TestStage::Asking { load, next: now + SETTLE, until: now + SETTLE + TELL_MAX };
-                }
-                TestStage::Sending(load) => {
-                    let is_hold = matches!(load.purpose, LoadPurpose::Hold(_));
-                    if is_hold && let Some(ping) = self.pings.poll(now, true) {
-                        return Some(ping);
-                    }
-                    if self.due(&load) > now {
-                        return None;
-                    }
-                    self.stage = TestStage::Sending(Load { sent: load.sent + 1, ..load });
-                    return Some(TestDatagram::Load { train: self.train, sent: now }.to_bytes(self.bytes));
-                }
-                TestStage::Asking { until, .. } if until <= now => self.end(Err(Silent)),
-                TestStage::Asking { next, .. } if next > now => return None,
-                TestStage::Asking { load, until, .. } => {
-                    self.stage = TestStage::Asking { load, next: now + ASK_INTERVAL, until };
-                    return Some(TestDatagram::Ask { train: self.train }.to_bytes(0));
-                }
-                TestStage::Over => return None,
-            }
+    pub(super) fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+        self.path.handle_timeout(now);
+        self.go_on(now);
+        if self.outcome.is_some() {
+            return None;
         }
-    }
-
-    /// Returns the time to poll for datagrams next; none once there is an outcome.
-    pub fn poll_timeout(&self) -> Option<Timestamp> {
-        match self.stage {
-            TestStage::Idle { until } => Some(until.min(self.pings.next)),
-            TestStage::Sending(load) => Some(self.due(&load)),
-            TestStage::Asking { next, until, .. } => Some(next.min(until)),
-            TestStage::Over => None,
-        }
-    }
-
-    fn begin(&mut self, purpose: LoadPurpose, now: Timestamp) {
-        self.train = self.train.wrapping_add(1);
-        self.pings.next = now;
-        self.stage = TestStage::Sending(Load { purpose, began: now, sent: 0 });
-    }
-
-    /// Returns the time at which the next datagram of a train leaves.
-    fn due(&self, load: &Load) -> Timestamp {
-        match load.purpose {
-            LoadPurpose::Burst => load.began,
-            LoadPurpose::Step(rate) | LoadPurpose::Hold(rate) => {
-                let us =
-                    u128::from(load.sent) * self.wire_bits() as u128 * 1_000_000 / u128::from(rate.as_bps().max(1));
-                load.began + Duration::from_micros(us as u64)
+        if self.step.purpose == Purpose::Idle {
+            // After its time only answers are waited for.
+            if self.next > now || self.step.until <= now {
+                return None;
             }
+            self.next = now + IDLE_INTERVAL;
+            self.idle_sent += 1;
+            return Some(self.datagram(ENVELOPE_BYTES, now));
         }
-    }
-
-    fn is_sent(&self, load: &Load, now: Timestamp) -> bool {
-        match load.purpose {
-            LoadPurpose::Burst => load.sent >= BURST,
-            LoadPurpose::Step(_) => now >= load.began + STEP,
-            LoadPurpose::Hold(_) => now >= load.began + HOLD,
+        if self.next <= now {
+            self.next = (self.next + INTERVAL).max(now);
+            self.frame(now);
         }
+        let Made(bytes) = self.pacer.poll(now)?;
+        Some(self.datagram(bytes, now))
     }
 
-    const fn wire_bits(&self) -> usize {
-        8 * on_wire(self.bytes)
-    }
-
-    /// Returns the bits a second at which a train arrived.
-    fn speed(&self, arrived: &Arrived) -> f64 {
-        let seconds = arrived.last.since(arrived.first).as_secs_f64().max(1e-6);
-        f64::from(arrived.datagrams.saturating_sub(1)) * self.wire_bits() as f64 / seconds
-    }
-
-    fn on_arrived(&mut self, load: Load, arrived: Arrived, now: Timestamp) {
-        if arrived.datagrams > 0 {
-            let way = arrived.way_min_us;
-            self.shortest_way_us = Some(self.shortest_way_us.map_or(way, |shortest| shortest.min(way)));
-        }
-        let next = match load.purpose {
-            LoadPurpose::Burst => {
-                self.bursts.push(self.speed(&arrived));
-                if self.bursts.len() < BURSTS {
-                    Some(LoadPurpose::Burst)
-                } else {
-                    self.bursts.sort_unstable_by(f64::total_cmp);
-                    // A quarter: a burst may have found the link idle that others use.
-                    self.search = Search::new(Bitrate::from_bps((self.bursts[BURSTS / 2] / 4.0) as u64));
-                    self.search.rate().map(LoadPurpose::Step)
-                }
-            }
-            LoadPurpose::Step(rate) => {
-                self.search.on_result(self.passes(&load, rate, &arrived));
-                match self.search.rate() {
-                    Some(rate) => Some(LoadPurpose::Step(rate)),
-                    None => Some(LoadPurpose::Hold(tenths(self.search.best(), 9)))
-                        .filter(|_| self.search.best().as_bps() > 0),
-                }
-            }
-            LoadPurpose::Hold(rate) => {
-                self.holds += 1;
-                if self.passes(&load, rate, &arrived) || self.holds >= HOLDS {
-                    // What was held is known; what was found in the steps lasted only as long as they did.
-                    return self.end(Ok(self.measured(rate, lost(&load, &arrived))));
-                }
-                self.pings.loaded = TimeHistogram::new();
-                Some(LoadPurpose::Hold(tenths(rate, 9)))
-            }
+    /// Returns the time to poll for datagrams next.
+    pub(super) fn poll_timeout(&self) -> Timestamp {
+        let end = match self.step.purpose {
+            Purpose::Idle => self.step.until + ANSWER_MAX,
+            Purpose::Rise | Purpose::Hold => self.step.until,
         };
-        match next {
-            Some(purpose) => self.begin(purpose, now),
-            None => self.end(Ok(self.measured(Bitrate::from_bps(0), lost(&load, &arrived)))),
+        let next = Some(self.next).filter(|_| self.step.purpose != Purpose::Idle || self.next < self.step.until);
+        [next, self.pacer.next_at(), self.path.poll_timeout()].into_iter().flatten().fold(end, Timestamp::min)
+    }
+
+    /// Makes the next frame of what the path has for it.
+    fn frame(&mut self, now: Timestamp) {
+        let wire_bytes = (self.path.budget(STREAM).as_bps() as f64 * INTERVAL.as_secs_f64() / 8.0) as usize;
+        let count = wire_bytes.div_ceil(on_wire(self.bytes_max)).max(1);
+        let bytes = (wire_bytes / count).saturating_sub(on_wire(0)).clamp(ENVELOPE_BYTES, self.bytes_max);
+        let wire_bits = 8.0 * (count * on_wire(bytes)) as f64;
+        let span = Duration::from_secs_f64(wire_bits / self.path.pace().as_bps().max(1) as f64);
+        self.pacer.start((0..count).map(|_| Made(bytes)).collect(), now, span.min(pacing_span(INTERVAL)));
+        if now >= self.step.from {
+            let (sum, number, least) = self.step.targets;
+            let target = self.path.target().as_bps() as f64;
+            self.step.targets = (sum + target, number + 1, least.min(target));
+            let counters = self.path.counters();
+            self.step.before.get_or_insert((counters.datagrams_lost, counters.datagrams_received));
         }
     }
 
-    /// Returns true if a train at `rate` came through without a queue, without much loss and in time.
-    fn passes(&self, load: &Load, rate: Bitrate, arrived: &Arrived) -> bool {
-        let idle = self.pings.idle.percentiles();
-        let variation = Duration::from_micros(idle.p95.saturating_sub(idle.p50));
-        let queue_us = arrived.way_p95_us.saturating_sub(self.shortest_way_us.unwrap_or(arrived.way_min_us));
-        let queue = Duration::from_micros(u64::try_from(queue_us).unwrap_or(0));
-        // Of a short train a single datagram is a large share.
-        let lost_beyond = lost(load, arrived) - self.pings.loss() - 1.0 / f64::from(load.sent.max(1));
-        arrived.datagrams > 1
-            && queue <= QUEUE_MAX + variation
-            && lost_beyond <= LOSS_MAX
-            && self.speed(arrived) >= ARRIVED_MIN * rate.as_bps() as f64 * (1.0 - self.pings.loss())
+    fn datagram(&mut self, bytes: usize, now: Timestamp) -> Vec<u8> {
+        let sequence = self.path.send(bytes, now);
+        let mut out = Vec::with_capacity(bytes);
+        Envelope { stream: STREAM, sequence, capture: now, sent_offset_us: 0 }.write(0, &mut out);
+        out.resize(bytes, 0);
+        out
+    }
+
+    /// Ends a step whose time is over.
+    fn go_on(&mut self, now: Timestamp) {
+        if now < self.step.until || self.outcome.is_some() {
+            return;
+        }
+        let counters = self.path.counters();
+        let (lost, received) = (counters.datagrams_lost, counters.datagrams_received);
+        match self.step.purpose {
+            // Answers to the last datagrams are under way.
+            Purpose::Idle if now < self.step.until + ANSWER_MAX && lost + received < self.idle_sent => {}
+            Purpose::Idle if received == 0 => self.outcome = Some(Err(Silent)),
+            Purpose::Idle => {
+                self.loss = 1.0 - received as f64 / self.idle_sent.max(1) as f64;
+                self.path.begin(STREAM, Share { rank: Rank(0), needs: None, interval: INTERVAL }, now);
+                self.next = now;
+                self.heard = Some(now);
+                self.rise_until = now + RISE_MAX;
+                self.set(Purpose::Rise, CAP_FIRST, LOOK, now);
+            }
+            _ if self.heard.is_none_or(|heard| now.since(heard) > REPORT_MAX) => self.outcome = Some(Err(Silent)),
+            Purpose::Rise => {
+                let (sum, number, _) = self.step.targets;
+                let (cap, found) = (self.step.cap, Bitrate::from_bps((sum / f64::from(number.max(1))) as u64));
+                let rises = found.as_bps() * 100 > self.found.as_bps() * RISES_PERCENT;
+                self.found = self.found.max(found);
+                if cap < CAP_LAST && found.as_bps() * 100 >= cap.as_bps() * FOLLOWS_PERCENT {
+                    self.set(Purpose::Rise, Bitrate::from_bps(2 * cap.as_bps()).min(CAP_LAST), LOOK, now);
+                    self.still = 0;
+                } else if now < self.rise_until && (rises || self.still < STILL) {
+                    self.still = if rises { 0 } else { self.still + 1 };
+                    self.set(Purpose::Rise, cap, LOOK, now);
+                } else {
+                    self.set(Purpose::Hold, nine_tenths(self.found), HOLD, now);
+                }
+            }
+            Purpose::Hold => {
+                let (lost_before, received_before) = self.step.before.unwrap_or_default();
+                let (lost, received) = ((lost - lost_before) as f64, (received - received_before) as f64);
+                let loss = lost / (lost + received).max(1.0);
+                self.holds += 1;
+                let beyond = loss - self.loss - self.loss_error();
+                let is_held =
+                    self.step.targets.2 >= HELD * self.step.cap.as_bps() as f64 && received > 0.0 && beyond <= LOSS_MAX;
+                if is_held || self.holds >= HOLDS {
+                    // What hardly arrives carries nothing.
+                    let usable = if received > lost { self.step.cap } else { Bitrate::from_bps(0) };
+                    self.outcome = Some(Ok(self.measured(usable, loss)));
+                } else {
+                    self.loaded = TimeHistogram::new();
+                    let came = self.step.cap.as_bps() as f64 * (1.0 - beyond.clamp(0.0, 1.0));
+                    self.set(Purpose::Hold, nine_tenths(Bitrate::from_bps(came as u64)), HOLD, now);
+                }
+            }
+        }
+    }
+
+    /// Begins to stream with another cap; counts begin once the target has settled.
+    fn set(&mut self, purpose: Purpose, cap: Bitrate, span: Duration, now: Timestamp) {
+        let from = now + SETTLE + 2 * self.path.counters().rtt.unwrap_or_default();
+        self.path.set_rate_max(cap);
+        let targets = (0.0, 0, f64::INFINITY);
+        self.step = Step { purpose, cap, from, until: from + span, before: None, targets };
+    }
+
+    /// Returns by how much chance alone may have made the loss without load too small: three standard deviations.
+    fn loss_error(&self) -> f64 {
+        let count = self.idle_sent.max(1) as f64;
+        let share = self.loss.max(1.0 / count);
+        3.0 * (share * (1.0 - share) / count).sqrt()
     }
 
     fn measured(&self, usable: Bitrate, loss_loaded: f64) -> Measured {
         Measured {
-            rtt: self.pings.idle.percentiles(),
-            rtt_loaded: self.pings.loaded.percentiles(),
-            loss: self.pings.loss(),
+            rtt: self.idle.percentiles(),
+            rtt_loaded: self.loaded.percentiles(),
+            loss: self.loss,
             loss_loaded,
             usable,
-            at_least: usable >= tenths(RATE_MAX, 9),
+            at_least: usable >= nine_tenths(CAP_LAST),
         }
     }
-
-    fn end(&mut self, outcome: Result<Measured, Silent>) {
-        self.outcome = Some(outcome);
-        self.stage = TestStage::Over;
-    }
 }
 
-/// Returns the share of a train that did not arrive.
-fn lost(load: &Load, arrived: &Arrived) -> f64 {
-    1.0 - f64::from(arrived.datagrams.min(load.sent)) / f64::from(load.sent.max(1))
-}
-
-fn tenths(rate: Bitrate, tenths: u64) -> Bitrate {
-    Bitrate::from_bps(rate.as_bps() / 10 * tenths)
+fn nine_tenths(rate: Bitrate) -> Bitrate {
+    Bitrate::from_bps(rate.as_bps() / 10 * 9)
 }

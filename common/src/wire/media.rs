@@ -80,7 +80,7 @@ impl Envelope {
     }
 
     /// Appends it to `out`, with the low half of the first byte.
-    fn write(&self, low: u8, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, low: u8, out: &mut Vec<u8>) {
         out.extend([MEDIA_VERSION << 4 | low, self.stream]);
         out.extend(self.sequence.0.to_le_bytes());
         out.extend(&self.capture.as_us().min((1 << 48) - 1).to_le_bytes()[..6]);

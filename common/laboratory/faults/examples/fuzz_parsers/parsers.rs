@@ -6,7 +6,7 @@ use std::time::Duration;
 use common::config::{
     PublicKey, parse_frame_rate, parse_receiver, parse_sender, parse_size, resolve_receiver, resolve_sender,
 };
-use common::linktest::{Answerer, Tester, Turning};
+use common::linktest::LinkTest;
 use common::path::ways::{ADDRESSES_MAX, Act, Allowance, Kind, Pair, Probe, QUESTION_BODY_BYTES_MAX, Steering, usable};
 use common::reach::{LENGTH_BYTES, Message, Note, Ticket};
 use common::session::{ReceiverSession, SenderSession};
@@ -162,20 +162,20 @@ impl Replay<Whole, ()> for Nothing {
 
 fn probe(input: &[u8]) {
     if let Some(probe) = TestDatagram::from_bytes(input) {
-        assert_eq!(TestDatagram::from_bytes(&probe.to_bytes(input.len())), Some(probe));
+        assert_eq!(TestDatagram::from_bytes(&probe.to_bytes()), Some(probe));
     }
-    let (mut answerer, mut tester) = (Answerer::default(), Tester::new(1200, Timestamp::default()));
-    let mut turning = Turning::new(Timestamp::default());
     let mut now = Timestamp::default();
+    let (mut one, mut other) = (LinkTest::begin(1_200, now), LinkTest::answer(1_200, now));
     for (_, datagram) in records(input) {
-        now = now + Duration::from_millis(3);
-        while let Some(question) = tester.poll_datagram(now) {
-            answerer.on_datagram(&question, now);
+        now = now + Duration::from_millis(30);
+        while let Some(load) = one.poll_datagram(now) {
+            other.on_datagram(&load, now);
         }
-        answerer.on_datagram(datagram, now);
-        tester.on_datagram(datagram, now);
-        turning.on_datagram(datagram, now);
-        turning.poll_datagram(now);
+        while let Some(answer) = other.poll_datagram(now) {
+            one.on_datagram(&answer, now);
+        }
+        one.on_datagram(datagram, now);
+        other.on_datagram(datagram, now);
     }
 }
 

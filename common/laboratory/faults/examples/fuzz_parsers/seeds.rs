@@ -13,7 +13,7 @@ use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, StreamEnd, StreamId, encode};
 use common::wire::feedback::FeedbackHeader;
-use common::wire::probe::{Arrived, OtherWay, TestDatagram};
+use common::wire::probe::{OtherWay, TestDatagram};
 use common::wire::states::{Fate, StatesReport};
 use picture::coded::StepIndex;
 use picture::container::ContainerWriter;
@@ -140,19 +140,11 @@ pub(crate) fn write() -> anyhow::Result<()> {
 
     let usable = Bitrate::from_bps(1);
     let found = OtherWay { usable, at_least: true, loaded_p50_us: 1, loaded_p95_us: 1, lost_ppm: 1 };
-    let probes = [
-        TestDatagram::Ping { number: 1, sent: now },
-        TestDatagram::Pong { number: 1, sent: now, received: now },
-        TestDatagram::Load { train: 1, sent: now },
-        TestDatagram::Ask { train: 1 },
-        TestDatagram::Tell { train: 1, arrived: Arrived::default() },
-        TestDatagram::Turn,
-        TestDatagram::Found(found),
-    ];
     let mut talk = Vec::new();
-    for (number, probe) in probes.iter().enumerate() {
-        put("probe", &format!("probe-{number}"), &probe.to_bytes(40))?;
-        record(DATAGRAM, &probe.to_bytes(40), &mut talk);
+    record(DATAGRAM, &feedback, &mut talk);
+    for (number, probe) in [TestDatagram::Turn, TestDatagram::Found(found)].iter().enumerate() {
+        put("probe", &format!("probe-{number}"), &probe.to_bytes())?;
+        record(DATAGRAM, &probe.to_bytes(), &mut talk);
     }
     put("probe", "talk", &talk)?;
 
