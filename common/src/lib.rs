@@ -19,7 +19,6 @@ pub mod percentiles;
 mod public_key;
 pub mod reach;
 pub mod reason;
-pub mod session;
 pub mod stats;
 pub mod stream;
 pub mod units;

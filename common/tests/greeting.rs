@@ -1,7 +1,7 @@
 //! Order of the messages: Hello, Welcome, Ready, the source's state, Bye; and peers that are refused.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use common::session::{ReceiverSession, SenderSession};
+use common::netsim::session::{ReceiverSession, SenderSession};
 use common::stream::video::protection::Protection;
 use common::stream::video::{ReceiverEvent, ReceiverOptions, SenderEvent};
 use common::units::{Bitrate, FrameId, Timestamp};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::latency::OneWay;
 use common::netsim::Random;
-use common::session::{ReceiverSession, SenderSession};
+use common::netsim::session::{ReceiverSession, SenderSession};
 use common::stream::video::protection::Protection;
 use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions, SenderEvent};
 use common::units::{FrameId, SequenceNumber, Timestamp};

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use common::latency::OneWay;
+use common::netsim::session::{ReceiverSession, SenderSession};
 use common::netsim::{NetConditions, Random, Scenario};
 use common::reason::Cause;
-use common::session::{ReceiverSession, SenderSession};
 use common::stream::video::protection::Protection;
 use common::stream::video::{ReceiverEvent, ReceiverOptions, SenderEvent};
 use common::units::{FrameId, SequenceNumber, Timestamp};

@@ -13,8 +13,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use common::config::{parse_sender, resolve_sender};
+use common::netsim::session::{ReceiverSession, SenderSession};
 use common::netsim::{Bottleneck, Bursts, NetConditions, Network, Scenario};
-use common::session::{ReceiverSession, SenderSession};
 use common::stream::video::prediction::states_of;
 use common::stream::video::protection::Protection;
 use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions, SenderEvent};

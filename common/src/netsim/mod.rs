@@ -9,6 +9,7 @@ pub mod lines;
 mod pauses;
 mod random;
 pub mod router;
+pub mod session;
 #[cfg(test)]
 mod tests;
 

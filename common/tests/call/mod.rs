@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use common::netsim::session::{ReceiverSession, SenderSession};
 use common::netsim::{Network, Pauses, Scenario};
-use common::session::{ReceiverSession, SenderSession};
 use common::stream::video::protection::Protection;
 use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions};
 use common::units::{Bitrate, Timestamp};

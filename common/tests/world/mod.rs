@@ -6,8 +6,8 @@ mod hostile;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use common::netsim::session::{ReceiverSession, SenderSession};
 use common::netsim::{Network, Random, Scenario};
-use common::session::{ReceiverSession, SenderSession};
 use common::stream::video::protection::Protection;
 use common::stream::video::reassemble::WINDOW_FRAMES;
 use common::stream::video::{ArrivedFrame, FrameTimes, ReceiverEvent, ReceiverOptions, SenderEvent};

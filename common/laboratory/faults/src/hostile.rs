@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use common::config::PublicKey;
 use common::netsim::Random;
-use common::session::SenderSession;
+use common::netsim::session::SenderSession;
 use common::stream::video::FrameTimes;
 use common::stream::video::VIDEO;
 use common::stream::video::protection::Protection;

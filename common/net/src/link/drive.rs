@@ -556,6 +556,7 @@ impl Active {
 #[cfg(test)]
 mod tests {
     use common::units::Bitrate;
+    use common::wire::PROTOCOL_VERSION;
 
     use super::*;
     use crate::link::streams::tests::Half;
@@ -591,5 +592,48 @@ mod tests {
             let [begun, found] = half.max_datagrams[..] else { panic!("{:?}", half.max_datagrams) };
             assert!(found > begun, "{found} {begun}");
         });
+    }
+
+    #[test]
+    fn each_peer_has_a_call_of_its_own_and_one_too_many_is_turned_away() {
+        let ([host, first, second], [third, ..]) = (identities(), identities());
+        let (mut halves, waker) = (<[[Half; 2]; 2]>::default(), Waker::default());
+        halves.iter_mut().flatten().for_each(|half| half.stays = true);
+        let address = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let sockets = [&first, &second, &third].map(|caller| options(caller, &[&host]));
+        let endpoint = options(&host, &[&first, &second, &third]);
+        let told = run(async {
+            let rate = Bitrate::from_bps(1_000_000);
+            let mut calls = halves.each_mut().map(|[sends, receives]| Streams::both_ways(rate, sends, receives));
+            let mode = LinkMode::Listen(address);
+            let driven = drive(LinkOptions { mode, identity: host, endpoint, learning: None }, &waker, &mut calls);
+            let mut hello = Vec::new();
+            control::encode(&ControlMessage::Hello { version: PROTOCOL_VERSION, sends: true }, None, &mut hello);
+            let callers = async {
+                let mut told = Vec::new();
+                for socket in &sockets {
+                    let socket = Endpoint::bind(socket, ([127, 0, 0, 1], 0).into(), false).unwrap();
+                    let mut connection = socket.dial(address).await.unwrap();
+                    let (mut pending, mut buffer) = (hello.clone(), [0; 64]);
+                    // Until this machine has heard a Hello, or that there is no place for it.
+                    let answer = loop {
+                        match connection.next(&mut buffer, &pending).await {
+                            Ok(Input::Written(bytes)) => drop(pending.drain(..bytes)),
+                            Ok(Input::Control(_)) => break None,
+                            Ok(Input::Datagram(_)) => {}
+                            Err(error) => break Some(error),
+                        }
+                    };
+                    told.push((socket, connection, answer));
+                }
+                told.into_iter().map(|(_, _, answer)| answer).collect::<Vec<_>>()
+            };
+            tokio::select! {
+                ended = driven => panic!("{ended:?}"),
+                told = tokio::time::timeout(PATIENCE, callers) => told.expect("the third is told nothing"),
+            }
+        });
+        assert!(matches!(told[..], [None, None, Some(QuicError::InAnotherCall(_))]), "{told:?}");
+        assert!(halves.iter().flatten().all(|half| half.max_datagrams.len() >= 1));
     }
 }

@@ -13,12 +13,14 @@ const MEDIA: [u8; 15] = {
 };
 const STATES: [u8; 2] = [MEDIA_VERSION << 4 | 14, 0];
 
-/// An end that counts what it hears and asks for what it was given. It ends when a datagram holds more or less than before.
+/// An end that counts what it hears and asks for what it was given. It ends when a datagram holds more or less than before, unless it
+/// stays.
 #[derive(Default)]
 pub(crate) struct Half {
     heard: Vec<&'static str>,
     /// Bytes that a datagram holds, each time that it is told.
     pub(crate) max_datagrams: Vec<usize>,
+    pub(crate) stays: bool,
     says: Option<ControlMessage>,
     datagram: Option<Vec<u8>>,
     food: u32,
@@ -47,7 +49,7 @@ impl Stream for Half {
     fn on_target(&mut self, path: &Path) {
         if self.max_datagrams.last().is_some_and(|&bytes| bytes != path.max_datagram()) {
             self.max_datagrams.push(path.max_datagram());
-            self.action = Some(Action::End);
+            self.action = Some(Action::End).filter(|_| !self.stays);
         }
     }
     fn on_wake(&mut self, _: &mut Path, _: Timestamp) {

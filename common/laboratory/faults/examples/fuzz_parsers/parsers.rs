@@ -7,9 +7,9 @@ use common::config::{
     PublicKey, parse_frame_rate, parse_receiver, parse_sender, parse_size, resolve_receiver, resolve_sender,
 };
 use common::linktest::LinkTest;
+use common::netsim::session::{ReceiverSession, SenderSession};
 use common::path::ways::{ADDRESSES_MAX, Act, Allowance, Kind, Pair, Probe, QUESTION_BODY_BYTES_MAX, Steering, usable};
 use common::reach::{LENGTH_BYTES, Message, Note, Ticket};
-use common::session::{ReceiverSession, SenderSession};
 use common::stream::video::prediction::{REPLAYS_MAX, References, SentFrame};
 use common::stream::video::protection::Protection;
 use common::stream::video::reassemble::Reassembler;

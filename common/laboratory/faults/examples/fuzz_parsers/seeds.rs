@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use common::latency::OneWay;
+use common::netsim::session::SenderSession;
 use common::path::ways::{Candidate, Kind, Probe};
 use common::reach::{Introduced, MAC_BYTES, Message, Note, PROOF_BYTES, Purpose, Ticket};
-use common::session::SenderSession;
 use common::stream::video::protection::Protection;
 use common::stream::video::{FrameTimes, VIDEO};
 use common::units::{Bitrate, FrameId, SequenceNumber, Timestamp};
