@@ -75,7 +75,7 @@ impl SenderSession {
                 outcome
             }
             Datagram::States(_) => self.video.on_datagram(datagram),
-            Datagram::Malformed(error) => FeedbackOutcome::Malformed(error),
+            Datagram::Malformed(error) => FeedbackOutcome::Malformed(error.into()),
             Datagram::Media(..) => FeedbackOutcome::Unexpected,
         }
     }
@@ -239,7 +239,7 @@ impl ReceiverSession {
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> DatagramOutcome {
         match self.path.on_datagram(datagram, now) {
             Datagram::Media(_, arrived) => self.video.on_datagram(datagram, arrived, &self.path, now),
-            Datagram::Malformed(error) => DatagramOutcome::Malformed(error),
+            Datagram::Malformed(error) => DatagramOutcome::Malformed(error.into()),
             Datagram::Feedback(_) | Datagram::States(_) => DatagramOutcome::Unexpected,
         }
     }

@@ -39,9 +39,9 @@ use crate::act_limit::ActLimit;
 use crate::reason::{Reason, ReasonCounts, Reasons};
 use crate::units::{Bitrate, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage};
-use crate::wire::feedback::{FeedbackHeader, is_feedback};
-use crate::wire::media::Envelope;
-use crate::wire::{PROTOCOL_VERSION, PacketError, on_wire, states};
+use crate::wire::feedback::{FeedbackError, FeedbackHeader, is_feedback};
+use crate::wire::media::{Envelope, HeaderError};
+use crate::wire::{PROTOCOL_VERSION, ReportError, on_wire, states};
 
 /// PeerClock that are answered: 20 a second for long, as in a receiver's first moments; at once, twice as many as gather
 /// while QUIC waits on a dead line.
@@ -120,7 +120,7 @@ pub enum FeedbackOutcome {
     /// It is older than one already taken.
     OutOfDate,
     /// It is none of this stream, and why.
-    Malformed(PacketError),
+    Malformed(ReportError),
     /// Nothing is streamed.
     Unexpected,
 }
@@ -144,7 +144,7 @@ pub enum Datagram {
     /// The sending end of this stream.
     States(u8),
     /// Nobody: what is wrong with it.
-    Malformed(PacketError),
+    Malformed(HeaderError),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -465,7 +465,7 @@ impl Path {
     fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> FeedbackOutcome {
         self.look(now);
         let outcome = if self.rate.is_some() || self.next_sequence.0 > 0 {
-            self.take_feedback(datagram, now).unwrap_or_else(FeedbackOutcome::Malformed)
+            self.take_feedback(datagram, now).unwrap_or_else(|error| FeedbackOutcome::Malformed(error.into()))
         } else {
             FeedbackOutcome::Unexpected
         };
@@ -477,7 +477,7 @@ impl Path {
         outcome
     }
 
-    fn take_feedback(&mut self, datagram: &[u8], now: Timestamp) -> Result<FeedbackOutcome, PacketError> {
+    fn take_feedback(&mut self, datagram: &[u8], now: Timestamp) -> Result<FeedbackOutcome, FeedbackError> {
         let (header, ages) = FeedbackHeader::parse(datagram)?;
         self.arrivals.clear();
         let Some(fates) = self.sent.on_feedback(&header, &ages, &mut self.arrivals, &mut self.loss_meter)? else {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::loss::LossMeter;
 use crate::units::{SequenceNumber, Timestamp};
-use crate::wire::PacketError;
+use crate::wire::feedback::FeedbackError;
 use crate::wire::feedback::{Ages, FeedbackHeader, REORDER_DATAGRAMS};
 
 /// Datagrams remembered: half a second of 400 Mbit/s.
@@ -70,7 +70,7 @@ impl SentLog {
         ages: &Ages<'_>,
         arrivals: &mut Vec<Arrival>,
         loss: &mut LossMeter,
-    ) -> Result<Option<(u32, u32)>, PacketError> {
+    ) -> Result<Option<(u32, u32)>, FeedbackError> {
         let is_old = |last: u16| header.number.wrapping_sub(last) as i16 <= 0;
         if self.last_feedback.is_some_and(is_old) {
             return Ok(None);
@@ -78,7 +78,7 @@ impl SentLog {
         let base = i64::from(header.base.ahead_of(self.first));
         let end = base + ages.len() as i64;
         if !ages.is_empty() && end > self.open.len() as i64 {
-            return Err(PacketError::NeverSent);
+            return Err(FeedbackError::NeverSent);
         }
         self.last_feedback = Some(header.number);
         for ((_, arrival), place) in ages.arrivals().zip(base..) {
@@ -150,7 +150,12 @@ mod tests {
         Timestamp::from_us(us)
     }
 
-    fn feedback(log: &mut SentLog, number: u16, base: u32, ages: &[Option<u64>]) -> Result<Vec<Arrival>, PacketError> {
+    fn feedback(
+        log: &mut SentLog,
+        number: u16,
+        base: u32,
+        ages: &[Option<u64>],
+    ) -> Result<Vec<Arrival>, FeedbackError> {
         let header =
             FeedbackHeader { number, base: SequenceNumber(base), time: t(80_000), ..FeedbackHeader::default() };
         let bytes = header.encode(ages.iter().map(|arrival| arrival.map(t)));

@@ -17,8 +17,8 @@
 
 use std::time::Duration;
 
+use super::FEEDBACK_BYTES_MAX;
 use super::media::MEDIA_VERSION;
-use super::{FEEDBACK_BYTES_MAX, PacketError};
 use crate::units::{SequenceNumber, Timestamp};
 
 /// Bytes before the ages.
@@ -36,6 +36,21 @@ const UNSURE_UNIT_MS: u64 = 2;
 const AGE_UNIT_US: u64 = 8;
 const AGE_OLDEST: u16 = u16::MAX - 1;
 const AGE_NONE: u16 = u16::MAX;
+
+/// Reasons for which a datagram is no feedback of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum FeedbackError {
+    #[error("shorter than its header")]
+    TooShort,
+    #[error("of another version")]
+    OtherVersion,
+    #[error("a feedback is too long or ends inside an age")]
+    Length,
+    #[error("a feedback reports a datagram that was never sent")]
+    NeverSent,
+}
 
 /// A feedback without its ages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,14 +97,14 @@ impl FeedbackHeader {
     }
 
     /// Splits a datagram into what it says and the ages, or says why it is no feedback.
-    pub fn parse(datagram: &[u8]) -> Result<(Self, Ages<'_>), PacketError> {
+    pub fn parse(datagram: &[u8]) -> Result<(Self, Ages<'_>), FeedbackError> {
         let split = datagram.split_first_chunk::<FEEDBACK_HEADER_BYTES>();
-        let (head, ages) = split.ok_or(PacketError::ShorterThanHeader)?;
+        let (head, ages) = split.ok_or(FeedbackError::TooShort)?;
         if head[0] != MEDIA_VERSION << 4 | KIND_FEEDBACK {
-            return Err(PacketError::OtherVersion);
+            return Err(FeedbackError::OtherVersion);
         }
         if ages.len() > 2 * AGES_MAX || !ages.len().is_multiple_of(2) {
-            return Err(PacketError::FeedbackLength);
+            return Err(FeedbackError::Length);
         }
         let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let high = u16::from_le_bytes([head[20], head[21]]);

@@ -32,7 +32,6 @@ use std::time::Duration;
 use picture::coded::{FrameHeader, StepIndex};
 use picture::run::Form;
 
-use super::PacketError;
 use crate::units::{FrameId, SequenceNumber, Timestamp};
 
 /// Version of the layout, in the high half of the first byte.
@@ -59,6 +58,23 @@ const KIND_LIST: u8 = 3;
 const KIND_MASK: u8 = 7;
 const LAST: u8 = 8;
 const U24_MAX: u32 = 0xff_ffff;
+
+/// Reasons for which bytes are no header of a media datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum HeaderError {
+    #[error("shorter than its header")]
+    TooShort,
+    #[error("of another version")]
+    OtherVersion,
+    #[error("an unknown kind of datagram")]
+    UnknownKind,
+    #[error("an unknown protection group")]
+    UnknownGroup,
+    #[error("a step beyond the coarsest")]
+    UnknownStep,
+}
 
 /// The part of a media datagram's header that is the same for every stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +104,10 @@ impl Envelope {
     }
 
     /// Reads the envelope of a datagram, or says why it has none.
-    pub fn parse(datagram: &[u8]) -> Result<Self, PacketError> {
-        let head = datagram.first_chunk::<ENVELOPE_BYTES>().ok_or(PacketError::ShorterThanHeader)?;
+    pub fn parse(datagram: &[u8]) -> Result<Self, HeaderError> {
+        let head = datagram.first_chunk::<ENVELOPE_BYTES>().ok_or(HeaderError::TooShort)?;
         if head[0] >> 4 != MEDIA_VERSION {
-            return Err(PacketError::OtherVersion);
+            return Err(HeaderError::OtherVersion);
         }
         let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         Ok(Self {
@@ -201,26 +217,25 @@ impl Content {
 
     /// Splits what follows the shared fields of a datagram of `kind` into the fields and the payload, or says what is
     /// wrong.
-    pub fn parse(kind: u8, bytes: &[u8]) -> Result<(Self, &[u8]), PacketError> {
+    pub fn parse(kind: u8, bytes: &[u8]) -> Result<(Self, &[u8]), HeaderError> {
         match kind {
             KIND_BLOCKS | KIND_LIST => {
-                let (&[a, b, c, d, e], payload) = bytes.split_first_chunk().ok_or(PacketError::ShorterThanHeader)?;
+                let (&[a, b, c, d, e], payload) = bytes.split_first_chunk().ok_or(HeaderError::TooShort)?;
                 let first = u32::from_le_bytes([a, b, c, 0]);
                 let form = if kind == KIND_LIST { Form::List } else { Form::Map };
                 Ok((Self::Blocks { first, count: u16::from_le_bytes([d, e]), form }, payload))
             }
             KIND_FRAGMENT => {
-                let (&[a, b, c, d, e, f, g], payload) =
-                    bytes.split_first_chunk().ok_or(PacketError::ShorterThanHeader)?;
+                let (&[a, b, c, d, e, f, g], payload) = bytes.split_first_chunk().ok_or(HeaderError::TooShort)?;
                 let block = u32::from_le_bytes([a, b, c, 0]);
                 let (total, offset) = (u16::from_le_bytes([d, e]), u16::from_le_bytes([f, g]));
                 Ok((Self::Fragment { block, total, offset }, payload))
             }
             KIND_PARITY => {
-                let (&[data, parity], shard) = bytes.split_first_chunk().ok_or(PacketError::ShorterThanHeader)?;
+                let (&[data, parity], shard) = bytes.split_first_chunk().ok_or(HeaderError::TooShort)?;
                 Ok((Self::Parity { data, parity }, shard))
             }
-            _ => Err(PacketError::UnknownKind),
+            _ => Err(HeaderError::UnknownKind),
         }
     }
 }
@@ -247,13 +262,13 @@ impl MediaHeader {
     }
 
     /// Splits a datagram into header and payload, or says why it is none.
-    pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), PacketError> {
-        let (head, rest) = datagram.split_first_chunk::<COMMON_HEADER_BYTES>().ok_or(PacketError::ShorterThanHeader)?;
+    pub fn parse(datagram: &[u8]) -> Result<(Self, &[u8]), HeaderError> {
+        let (head, rest) = datagram.split_first_chunk::<COMMON_HEADER_BYTES>().ok_or(HeaderError::TooShort)?;
         let envelope = Envelope::parse(datagram)?;
         let place = match (head[16], head[17]) {
             (0, 0) => None,
             (group @ 1..=GROUPS_MAX, index) => Some(ShardPlace { group, index }),
-            _ => return Err(PacketError::UnknownGroup),
+            _ => return Err(HeaderError::UnknownGroup),
         };
         let u24_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], 0]);
         let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -262,7 +277,7 @@ impl MediaHeader {
             envelope,
             frame: FrameId(u32_at(18)),
             steps: FrameHeader {
-                step: StepIndex::new(head[15]).ok_or(PacketError::UnknownStep)?,
+                step: StepIndex::new(head[15]).ok_or(HeaderError::UnknownStep)?,
                 fine_blocks: u24_at(22),
             },
             reference: head[25],

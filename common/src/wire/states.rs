@@ -19,8 +19,8 @@
 use picture::gaps::{GAPS_MAX, Gaps};
 use picture::params::STATES_MAX;
 
+use super::FEEDBACK_BYTES_MAX;
 use super::media::MEDIA_VERSION;
-use super::{FEEDBACK_BYTES_MAX, PacketError};
 use crate::units::FrameId;
 
 /// Low half of the first byte.
@@ -41,6 +41,27 @@ pub enum Fate {
     NotUsed,
     /// It was not, because its reference is not there.
     LacksReference,
+}
+
+/// Reasons for which a datagram is no report of states to a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum StatesError {
+    #[error("shorter than its header")]
+    TooShort,
+    #[error("of another version")]
+    OtherVersion,
+    #[error("a report of states is too long, ends inside a fate, or has bytes behind the last one")]
+    Length,
+    #[error("a report of states has a hash of no state")]
+    Hash,
+    #[error("a report of states has gaps that touch, are out of order, or are written long")]
+    Gaps,
+    #[error("a report of states tells of a frame that was never coded, or of blocks that it does not have")]
+    Beyond,
+    #[error("a report of states of a stream that keeps none")]
+    NoStates,
 }
 
 /// The fates of the last frames.
@@ -93,31 +114,30 @@ impl StatesReport {
     }
 
     /// Reads what [`Self::to_bytes`] wrote, or says why it is no report of states.
-    pub fn parse(datagram: &[u8]) -> Result<Self, PacketError> {
-        let (head, mut rest) =
-            datagram.split_first_chunk::<STATES_HEADER_BYTES>().ok_or(PacketError::ShorterThanHeader)?;
+    pub fn parse(datagram: &[u8]) -> Result<Self, StatesError> {
+        let (head, mut rest) = datagram.split_first_chunk::<STATES_HEADER_BYTES>().ok_or(StatesError::TooShort)?;
         if head[0] != MEDIA_VERSION << 4 | KIND_STATES {
-            return Err(PacketError::OtherVersion);
+            return Err(StatesError::OtherVersion);
         }
         let u32_at = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let hash = match (head[7], u32_at(8)) {
             (NO_HASH, 0) => None,
-            (NO_HASH, _) => return Err(PacketError::StatesHash),
+            (NO_HASH, _) => return Err(StatesError::Hash),
             (back, hash) => Some((back, hash)),
         };
         if !(1..=STATES_MAX).contains(&head[2]) || datagram.len() > FEEDBACK_BYTES_MAX {
-            return Err(PacketError::StatesLength);
+            return Err(StatesError::Length);
         }
         let fates = (0..head[2]).map(|_| parse_fate(&mut rest)).collect::<Result<_, _>>()?;
         if !rest.is_empty() {
-            return Err(PacketError::StatesLength);
+            return Err(StatesError::Length);
         }
         Ok(Self { newest: FrameId(u32_at(3)), hash, fates })
     }
 }
 
-fn parse_fate(bytes: &mut &[u8]) -> Result<Fate, PacketError> {
-    match *bytes.split_off_first().ok_or(PacketError::StatesLength)? {
+fn parse_fate(bytes: &mut &[u8]) -> Result<Fate, StatesError> {
+    match *bytes.split_off_first().ok_or(StatesError::Length)? {
         NOT_USED => Ok(Fate::NotUsed),
         LACKS_REFERENCE => Ok(Fate::LacksReference),
         count if usize::from(count) <= GAPS_MAX => {
@@ -127,9 +147,9 @@ fn parse_fate(bytes: &mut &[u8]) -> Result<Fate, PacketError> {
                 end = start + pop_number(bytes)?;
                 ranges.push(start..end);
             }
-            Gaps::new(ranges).map(Fate::Used).ok_or(PacketError::StatesGaps)
+            Gaps::new(ranges).map(Fate::Used).ok_or(StatesError::Gaps)
         }
-        _ => Err(PacketError::StatesGaps),
+        _ => Err(StatesError::Gaps),
     }
 }
 
@@ -145,17 +165,17 @@ fn push_number(mut number: u32, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-fn pop_number(bytes: &mut &[u8]) -> Result<u32, PacketError> {
+fn pop_number(bytes: &mut &[u8]) -> Result<u32, StatesError> {
     let mut number = 0;
     for shift in (0..=NUMBER_BITS).step_by(7) {
-        let byte = *bytes.split_off_first().ok_or(PacketError::StatesLength)?;
+        let byte = *bytes.split_off_first().ok_or(StatesError::Length)?;
         number |= u32::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             let is_shortest = byte > 0 || shift == 0;
-            return if is_shortest && number >> NUMBER_BITS == 0 { Ok(number) } else { Err(PacketError::StatesGaps) };
+            return if is_shortest && number >> NUMBER_BITS == 0 { Ok(number) } else { Err(StatesError::Gaps) };
         }
     }
-    Err(PacketError::StatesGaps)
+    Err(StatesError::Gaps)
 }
 
 #[allow(clippy::single_range_in_vec_init, reason = "tests")]
@@ -221,12 +241,12 @@ mod tests {
         assert_eq!(report.to_bytes(1), bytes);
         assert_eq!(StatesReport::parse(&bytes), Ok(report));
         for (at, wrong, reason) in [
-            (0, 0x2e, PacketError::OtherVersion),
-            (2, 5, PacketError::StatesLength),
-            (2, 3, PacketError::StatesLength),
-            (7, 255, PacketError::StatesHash),
-            (12, 65, PacketError::StatesGaps),
-            (15, 0, PacketError::StatesGaps),
+            (0, 0x2e, StatesError::OtherVersion),
+            (2, 5, StatesError::Length),
+            (2, 3, StatesError::Length),
+            (7, 255, StatesError::Hash),
+            (12, 65, StatesError::Gaps),
+            (15, 0, StatesError::Gaps),
         ] {
             let mut bytes = bytes;
             bytes[at] = wrong;

@@ -1,6 +1,7 @@
 //! Datagrams back into frames, in bounded memory.
 
 mod assembly;
+mod error;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use picture::vectors::VectorLayout;
 
 pub use self::assembly::{AssembledFrame, Recovered};
 use self::assembly::{Assembly, Brought, Piece};
+pub use self::error::PieceError;
 use crate::act_limit::ActLimit;
 use crate::stream::video::protection::prepare;
 use crate::units::{FrameId, Timestamp};
-use crate::wire::PacketError;
 use crate::wire::media::MediaHeader;
 
 /// Frames that are put together side by side.
@@ -47,7 +48,7 @@ pub enum DatagramOutcome {
     /// Its frame is further ahead than a sender can be, or one of more than a sender can send.
     TooFarAhead,
     /// It is not a datagram of this stream; the text says why.
-    Malformed(PacketError),
+    Malformed(PieceError),
     /// No stream has begun.
     Unexpected,
 }
@@ -118,7 +119,7 @@ impl Reassembler {
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> DatagramOutcome {
         match MediaHeader::parse(datagram) {
             Ok((header, payload)) => self.on_media(&header, payload, now),
-            Err(reason) => DatagramOutcome::Malformed(reason),
+            Err(reason) => DatagramOutcome::Malformed(reason.into()),
         }
     }
 
@@ -166,12 +167,12 @@ impl Reassembler {
         self.held.iter().map(|assembly| assembly.bytes() + assembly.shard_bytes()).sum()
     }
 
-    fn take(&mut self, header: &MediaHeader, payload: &[u8], now: Timestamp) -> Result<DatagramOutcome, PacketError> {
+    fn take(&mut self, header: &MediaHeader, payload: &[u8], now: Timestamp) -> Result<DatagramOutcome, PieceError> {
         if header.steps.fine_blocks as usize > self.blocks {
-            return Err(PacketError::FineBlocks);
+            return Err(PieceError::FineBlocks);
         }
         if header.reference > self.reference_max {
-            return Err(PacketError::UnknownReference);
+            return Err(PieceError::UnknownReference);
         }
         let blocks = self.blocks + if header.reference > 0 { self.slices } else { 0 };
         let piece = Piece::check(header, payload, blocks)?;
@@ -191,7 +192,7 @@ impl Reassembler {
         let assembly = &mut self.held[at];
         let known = (assembly.frame.frame.header, assembly.frame.reference, assembly.frame.capture);
         if known != (header.steps, header.reference, header.envelope.capture) {
-            return Err(PacketError::Contradiction);
+            return Err(PieceError::Contradiction);
         }
         match assembly.take(piece, header, payload, room, &mut self.recovered)? {
             Brought::Nothing => return Ok(DatagramOutcome::Duplicate),

@@ -275,14 +275,14 @@ fn a_frame_with_a_reference_has_its_slices_first_and_only_where_the_stream_has_r
         header.datagram(payload)
     };
     let malformed = |reason| DatagramOutcome::Malformed(reason);
-    assert_eq!(reassembler(0).on_datagram(&media(1, 0, 4, &[0]), t(0)), malformed(PacketError::UnknownReference));
+    assert_eq!(reassembler(0).on_datagram(&media(1, 0, 4, &[0]), t(0)), malformed(PieceError::UnknownReference));
 
     let codec = CodecParams { profile: picture::params::Profile::Predicted(9), ..CodecParams::default() };
     let mut reassembler = Reassembler::new(&StreamParams { codec, ..params() }, FrameId(0), t(0));
-    assert_eq!(reassembler.on_datagram(&media(10, 0, 5, &[0]), t(0)), malformed(PacketError::UnknownReference));
-    assert_eq!(reassembler.on_datagram(&media(0, 0, 5, &[0]), t(0)), malformed(PacketError::BeyondLastBlock));
+    assert_eq!(reassembler.on_datagram(&media(10, 0, 5, &[0]), t(0)), malformed(PieceError::UnknownReference));
+    assert_eq!(reassembler.on_datagram(&media(0, 0, 5, &[0]), t(0)), malformed(PieceError::BeyondLastBlock));
     assert_eq!(reassembler.on_datagram(&media(9, 0, 4, &[0]), t(0)), ACCEPTED);
-    assert_eq!(reassembler.on_datagram(&media(8, 4, 1, &[0]), t(0)), malformed(PacketError::Contradiction));
+    assert_eq!(reassembler.on_datagram(&media(8, 4, 1, &[0]), t(0)), malformed(PieceError::Contradiction));
     assert_eq!(reassembler.on_datagram(&media(9, 4, 1, &[0]), t(0)), ACCEPTED);
     let frame = reassembler.poll_frame().unwrap();
     assert_eq!((frame.reference, frame.frame.block_count()), (9, 5));

@@ -23,8 +23,8 @@ use crate::reason::{Reason, Reasons};
 use crate::units::{Bitrate, FrameId, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage, SourceState};
 use crate::wire::media::{Envelope, MediaHeader};
-use crate::wire::states::StatesReport;
-use crate::wire::{LOWER_LAYERS_BYTES, PacketError, on_wire};
+use crate::wire::states::{StatesError, StatesReport};
+use crate::wire::{LOWER_LAYERS_BYTES, on_wire};
 
 /// Rank of pictures: they take what others leave.
 const RANK: Rank = Rank(9);
@@ -256,7 +256,7 @@ impl VideoSender {
     /// Takes a datagram of the receiving end, which is a report of states.
     pub fn on_datagram(&mut self, datagram: &[u8]) -> FeedbackOutcome {
         let outcome = if self.phase == SenderPhase::Streaming {
-            self.on_states(datagram).unwrap_or_else(FeedbackOutcome::Malformed)
+            self.on_states(datagram).unwrap_or_else(|error| FeedbackOutcome::Malformed(error.into()))
         } else {
             FeedbackOutcome::Unexpected
         };
@@ -267,9 +267,9 @@ impl VideoSender {
         outcome
     }
 
-    fn on_states(&mut self, datagram: &[u8]) -> Result<FeedbackOutcome, PacketError> {
+    fn on_states(&mut self, datagram: &[u8]) -> Result<FeedbackOutcome, StatesError> {
         if self.params.codec.profile.states() == 0 {
-            return Err(PacketError::UnknownKind);
+            return Err(StatesError::NoStates);
         }
         self.events.push_back(SenderEvent::States(StatesReport::parse(datagram)?));
         Ok(FeedbackOutcome::Accepted)

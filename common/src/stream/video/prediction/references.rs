@@ -9,8 +9,7 @@ use picture::gaps::Gaps;
 use picture::replay::Replay;
 
 use crate::units::{FrameId, Timestamp};
-use crate::wire::PacketError;
-use crate::wire::states::{Fate, StatesReport};
+use crate::wire::states::{Fate, StatesError, StatesReport};
 
 /// Most frames that are decoded again before one frame is coded, even for a peer that reports gaps of every frame as
 /// late as it can.
@@ -45,7 +44,7 @@ pub enum StatesOutcome {
     /// Another fate than an earlier report told of a frame; the first one holds.
     Contradiction,
     /// It cannot be a report to this stream.
-    Malformed(PacketError),
+    Malformed(StatesError),
 }
 
 /// The counts since the stream was made.
@@ -175,7 +174,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     pub fn on_report(&mut self, report: StatesReport, now: Timestamp) -> StatesOutcome {
         if self.last.is_none_or(|last| report.newest.is_newer_than(last)) {
             self.counters.malformed += 1;
-            return StatesOutcome::Malformed(PacketError::StatesBeyond);
+            return StatesOutcome::Malformed(StatesError::Beyond);
         }
         let of = |back: usize| FrameId(report.newest.0.wrapping_sub(back as u32));
         let beyond = |(back, fate): (usize, &Fate)| match (self.index(of(back)), fate) {
@@ -184,7 +183,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         };
         if report.fates.iter().enumerate().any(beyond) {
             self.counters.malformed += 1;
-            return StatesOutcome::Malformed(PacketError::StatesBeyond);
+            return StatesOutcome::Malformed(StatesError::Beyond);
         }
         let contradicts = |(back, fate): (usize, &Fate)| {
             let known = self.index(of(back)).and_then(|at| self.entries[at].fate.as_ref());

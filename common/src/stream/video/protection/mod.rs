@@ -41,10 +41,12 @@
 //! for one frame interval. That is not worth a request datagram, a store at the sender and their abuse.
 
 mod count;
+mod error;
 mod protector;
 mod recovery;
 
 pub use count::parity_shards;
+pub use error::ParityError;
 pub use protector::{Protected, Protector};
 pub(crate) use recovery::{FrameShards, ParityShard};
 
@@ -52,7 +54,6 @@ use std::sync::Once;
 
 use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 
-use crate::wire::PacketError;
 use crate::wire::media::{COMMON_HEADER_BYTES, Content, PARITY_HEADER_BYTES};
 
 /// Shards of a group, parity included.
@@ -122,11 +123,11 @@ fn write_shard(content: &Content, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Returns a datagram's own part from its shard, or what is wrong with it.
-pub(crate) fn read_shard(shard: &[u8]) -> Result<(Content, &[u8]), PacketError> {
-    let (&[kind, low, high], rest) = shard.split_first_chunk().ok_or(PacketError::ShardTooShort)?;
-    let bytes = rest.get(..u16::from_le_bytes([low, high]).into()).ok_or(PacketError::ShardTooShort)?;
+pub(crate) fn read_shard(shard: &[u8]) -> Result<(Content, &[u8]), ParityError> {
+    let (&[kind, low, high], rest) = shard.split_first_chunk().ok_or(ParityError::ShardTooShort)?;
+    let bytes = rest.get(..u16::from_le_bytes([low, high]).into()).ok_or(ParityError::ShardTooShort)?;
     match Content::parse(kind, bytes)? {
-        (Content::Parity { .. }, _) => Err(PacketError::ParityOfParity),
+        (Content::Parity { .. }, _) => Err(ParityError::OfParity),
         parsed => Ok(parsed),
     }
 }

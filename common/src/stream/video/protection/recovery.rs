@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use reed_solomon_simd::ReedSolomonDecoder;
 
+use super::error::ParityError;
 use super::{SHARD_BYTES_MAX, SHARDS_MAX, write_shard};
-use crate::wire::PacketError;
 use crate::wire::media::{Content, ShardPlace};
 
 /// Bytes of shards kept per frame. What comes beyond is decoded but of no help to others.
@@ -49,15 +49,15 @@ pub(crate) struct ParityShard<'a> {
 
 impl<'a> ParityShard<'a> {
     /// Returns a shard of a group of `data` and `parity` shards, or what is wrong with it.
-    pub(crate) fn check(place: ShardPlace, data: u8, parity: u8, bytes: &'a [u8]) -> Result<Self, PacketError> {
+    pub(crate) fn check(place: ShardPlace, data: u8, parity: u8, bytes: &'a [u8]) -> Result<Self, ParityError> {
         let shape = Shape { data: data.into(), parity: parity.into(), shard_bytes: bytes.len() };
         if shape.data == 0 || shape.data + shape.parity > SHARDS_MAX {
-            return Err(PacketError::GroupSize);
+            return Err(ParityError::GroupSize);
         }
         let index = usize::from(place.index).checked_sub(shape.data).filter(|&index| index < shape.parity);
-        let index = index.ok_or(PacketError::ParityIndex)?;
+        let index = index.ok_or(ParityError::Index)?;
         if bytes.is_empty() || bytes.len() > SHARD_BYTES_MAX || !bytes.len().is_multiple_of(2) {
-            return Err(PacketError::ParityBytes);
+            return Err(ParityError::Bytes);
         }
         Ok(Self { group: place.group, index, shape, bytes })
     }
@@ -78,10 +78,10 @@ impl FrameShards {
     }
 
     /// Keeps a parity shard; returns true if it is new, or what is wrong with it.
-    pub(crate) fn keep_parity(&mut self, shard: &ParityShard<'_>) -> Result<bool, PacketError> {
+    pub(crate) fn keep_parity(&mut self, shard: &ParityShard<'_>) -> Result<bool, ParityError> {
         let group = self.groups.entry(shard.group).or_default();
         if *group.shape.get_or_insert(shard.shape) != shard.shape {
-            return Err(PacketError::Contradiction);
+            return Err(ParityError::Contradiction);
         }
         let has_room = self.bytes + shard.bytes.len() <= KEPT_BYTES_MAX;
         if group.is_closed || group.parity.contains_key(&shard.index) || !has_room {
@@ -94,7 +94,7 @@ impl FrameShards {
 
     /// Returns the missing data shards of a group, if enough of it is there; it is closed then. An error says why its
     /// shards cannot be one group's.
-    pub(crate) fn recover(&mut self, number: u8) -> Result<Vec<Vec<u8>>, PacketError> {
+    pub(crate) fn recover(&mut self, number: u8) -> Result<Vec<Vec<u8>>, ParityError> {
         let Some(group) = self.groups.get_mut(&number) else { return Ok(vec![]) };
         let Some(shape) = group.shape.filter(|_| !group.is_closed) else { return Ok(vec![]) };
         if group.data.len() + group.parity.len() < shape.data {
@@ -114,15 +114,15 @@ impl FrameShards {
 }
 
 impl ArrivedGroup {
-    fn rebuild(&self, shape: Shape) -> Result<Vec<Vec<u8>>, PacketError> {
+    fn rebuild(&self, shape: Shape) -> Result<Vec<Vec<u8>>, ParityError> {
         let fits = |(&index, shard): (&usize, &Vec<u8>)| index < shape.data && shard.len() <= shape.shard_bytes;
         if !self.data.iter().all(fits) {
-            return Err(PacketError::OtherGroup);
+            return Err(ParityError::OtherGroup);
         }
         if shape.data == 1 {
             return Ok(self.parity.values().take(1).cloned().collect());
         }
-        self.decode(shape).map_err(|_| PacketError::NotDecodable)
+        self.decode(shape).map_err(|_| ParityError::NotDecodable)
     }
 
     fn decode(&self, shape: Shape) -> Result<Vec<Vec<u8>>, reed_solomon_simd::Error> {

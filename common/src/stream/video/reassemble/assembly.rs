@@ -6,10 +6,10 @@ use std::ops::Range;
 use picture::coded::{BlockState, ReceivedFrame};
 use picture::run::{BLOCK_BYTES_MAX, Run};
 
+use super::error::PieceError;
 use crate::stream::video::packetise::DATAGRAM_BYTES_MIN;
 use crate::stream::video::protection::{FrameShards, ParityShard, read_shard};
 use crate::units::{FrameId, Timestamp};
-use crate::wire::PacketError;
 use crate::wire::media::{Content, FRAGMENT_HEADER_BYTES, MediaHeader};
 
 /// Bytes that a frame may have per block: twice what 1024 coefficients of 32 bits take.
@@ -69,36 +69,36 @@ pub(super) enum Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    pub(super) fn check(header: &MediaHeader, payload: &'a [u8], blocks: usize) -> Result<Self, PacketError> {
+    pub(super) fn check(header: &MediaHeader, payload: &'a [u8], blocks: usize) -> Result<Self, PieceError> {
         match header.content {
             Content::Blocks { first, count, form } => {
                 let (first, count) = (first as usize, usize::from(count));
                 if count == 0 {
-                    return Err(PacketError::EmptyRun);
+                    return Err(PieceError::EmptyRun);
                 }
                 if first + count > blocks {
-                    return Err(PacketError::BeyondLastBlock);
+                    return Err(PieceError::BeyondLastBlock);
                 }
                 if payload.len() > BYTES_PER_BLOCK_MAX * blocks {
-                    return Err(PacketError::TooManyBytes);
+                    return Err(PieceError::TooManyBytes);
                 }
                 Ok(Self::Run { first, blocks: Run::parse(form, payload, count)? })
             }
             Content::Fragment { block, total, offset } => {
                 let (block, total, offset) = (block as usize, usize::from(total), usize::from(offset));
                 if block >= blocks {
-                    return Err(PacketError::BeyondLastBlock);
+                    return Err(PieceError::BeyondLastBlock);
                 }
                 if total > BLOCK_BYTES_MAX.min(BYTES_PER_BLOCK_MAX * blocks) || offset + payload.len() > total {
-                    return Err(PacketError::BeyondBlock);
+                    return Err(PieceError::BeyondBlock);
                 }
                 if payload.len() < PART_BYTES_MIN && (payload.is_empty() || offset + payload.len() < total) {
-                    return Err(PacketError::PartTooShort);
+                    return Err(PieceError::PartTooShort);
                 }
                 Ok(Self::Part { block, total, offset, bytes: payload })
             }
             Content::Parity { data, parity } => {
-                let place = header.place.ok_or(PacketError::ParityWithoutGroup)?;
+                let place = header.place.ok_or(PieceError::ParityWithoutGroup)?;
                 Ok(Self::Parity(ParityShard::check(place, data, parity, payload)?))
             }
         }
@@ -148,7 +148,7 @@ impl Assembly {
         payload: &[u8],
         room: usize,
         recovered: &mut Recovered,
-    ) -> Result<Brought, PacketError> {
+    ) -> Result<Brought, PieceError> {
         let room_max = BYTES_PER_BLOCK_MAX * self.frame.frame.block_count();
         let bytes_max = self.bytes.saturating_add(room).min(room_max);
         let mut brought = match piece {
@@ -190,20 +190,20 @@ impl Assembly {
     }
 
     /// Adds a data shard as if its datagram had come; the rest of its header is that of any datagram of its frame.
-    fn add_rebuilt(&mut self, shard: &[u8], of_frame: &MediaHeader, bytes_max: usize) -> Result<bool, PacketError> {
+    fn add_rebuilt(&mut self, shard: &[u8], of_frame: &MediaHeader, bytes_max: usize) -> Result<bool, PieceError> {
         let (content, payload) = read_shard(shard)?;
         let header = MediaHeader { place: None, content, ..*of_frame };
         self.add(Piece::check(&header, payload, self.frame.frame.block_count())?, bytes_max)
     }
 
     /// Returns true if the piece brought something new.
-    fn add(&mut self, piece: Piece<'_>, bytes_max: usize) -> Result<bool, PacketError> {
+    fn add(&mut self, piece: Piece<'_>, bytes_max: usize) -> Result<bool, PieceError> {
         match piece {
             Piece::Run { first, blocks } => {
                 let mut is_new = false;
                 for (index, block) in (first..).zip(blocks) {
                     if self.bytes + block.len() > bytes_max {
-                        return Err(PacketError::TooManyBytes);
+                        return Err(PieceError::TooManyBytes);
                     }
                     if self.frame.frame.insert(index, block) {
                         self.bytes += block.len();
@@ -218,13 +218,13 @@ impl Assembly {
                 }
                 if !self.parts.contains_key(&block) {
                     if self.bytes + total > bytes_max {
-                        return Err(PacketError::TooManyBytes);
+                        return Err(PieceError::TooManyBytes);
                     }
                     self.bytes += total;
                 }
                 let partial = self.parts.entry(block).or_insert_with(|| PartialBlock::new(total));
                 if partial.bytes.len() != total {
-                    return Err(PacketError::Contradiction);
+                    return Err(PieceError::Contradiction);
                 }
                 let is_new = partial.fill(offset, bytes);
                 if partial.holes.is_empty()

@@ -91,7 +91,7 @@ impl Inbound {
     pub(super) fn on_datagram(&mut self, datagram: &[u8], arrived: MediaArrival, now: Timestamp) -> DatagramOutcome {
         let (header, payload) = match MediaHeader::parse(datagram) {
             Ok(parsed) => parsed,
-            Err(reason) => return DatagramOutcome::Malformed(reason),
+            Err(reason) => return DatagramOutcome::Malformed(reason.into()),
         };
         if self.start.is_newer_than(header.frame) {
             return DatagramOutcome::Late;
