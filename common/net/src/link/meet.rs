@@ -20,7 +20,9 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::limited;
-use crate::quic::{CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, Probing, QuicError, Takes};
+use crate::quic::{
+    BindError, CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, Probing, QuicError, Takes,
+};
 use crate::reach::{Asks, Found, House, HouseNames, KnockKey, Notes, PairSeal, Search, open};
 use crate::zones;
 
@@ -73,7 +75,7 @@ impl Meeting {
     ) -> Result<Self, QuicError> {
         let role = role(&options.own, &meet.peer.key);
         let (endpoint, beside) = open(options, meet.port, takes).map_err(|error| match error {
-            QuicError::AddressInUse(_) => QuicError::MeetingPlaceInUse(meet.port, meet.peer.name.clone()),
+            BindError::AddressInUse(_) => BindError::MeetingPlaceInUse(meet.port, meet.peer.name.clone()),
             error => error,
         })?;
         let knocks = KnockKey::of_peers(identity, &meet.peer.key, role)

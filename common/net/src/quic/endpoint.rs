@@ -21,7 +21,7 @@ use rustls::sign::CertifiedKey;
 use super::beside::{self, Beside, Sending};
 use super::congestion::{Demand, INITIAL_RTT};
 use super::dscp::Classed;
-use super::error::QuicError;
+use super::error::{BindError, QuicError};
 use super::path_size;
 use super::socket::{self, Claim};
 use super::unproved::{Attempt, Numbered};
@@ -152,7 +152,7 @@ fn for_quic(socket: UdpSocket, dscp: Option<u8>) -> io::Result<Arc<dyn AsyncUdpS
 
 impl Endpoint {
     /// Opens a socket at `address` that dials or, if `listens`, accepts. Must be called on a tokio runtime.
-    pub(crate) fn bind(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
+    pub(crate) fn bind(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, BindError> {
         let takes = if listens { Takes::Everything } else { Takes::Nothing };
         Self::bind_as(options, address, takes, true).map(|(endpoint, _)| endpoint)
     }
@@ -163,7 +163,7 @@ impl Endpoint {
         options: &EndpointOptions,
         address: SocketAddr,
         takes: Takes,
-    ) -> Result<(Self, Beside), QuicError> {
+    ) -> Result<(Self, Beside), BindError> {
         Self::bind_as(options, address, takes, false)
     }
 
@@ -174,10 +174,10 @@ impl Endpoint {
         address: SocketAddr,
         takes: Takes,
         follows: bool,
-    ) -> Result<(Self, Beside), QuicError> {
+    ) -> Result<(Self, Beside), BindError> {
         let listens = takes == Takes::Everything;
         let failed = |error: io::Error| of_socket(address, &error);
-        let setup = |error: &dyn std::fmt::Display| QuicError::Other(error.to_string());
+        let setup = |error: &dyn std::fmt::Display| BindError::Other(error.to_string());
         let socket = socket::open(address, options.socket_buffer_bytes, options.claim).map_err(failed)?;
         let stable = StableKeys::new(options, socket.local_addr().map_err(failed)?, listens)?;
         let verifier = match (options.protocol, listens) {
@@ -361,15 +361,15 @@ pub fn can_listen(address: SocketAddr) -> Result<(), Failure> {
 
 /// Fails, with what a run would say, if the port at which a peer is met is taken.
 pub fn can_meet(meet: &Meet) -> Result<(), Failure> {
-    let taken = |_| QuicError::MeetingPlaceInUse(meet.port, meet.peer.name.clone());
+    let taken = |_| BindError::MeetingPlaceInUse(meet.port, meet.peer.name.clone());
     Ok(socket::bind((Ipv6Addr::UNSPECIFIED, meet.port).into()).map(drop).map_err(taken)?)
 }
 
 /// Returns the error of a socket at `address` that cannot be opened.
-fn of_socket(address: SocketAddr, error: &io::Error) -> QuicError {
+fn of_socket(address: SocketAddr, error: &io::Error) -> BindError {
     match error.kind() {
-        io::ErrorKind::AddrInUse => QuicError::AddressInUse(address),
-        _ => QuicError::Socket { address, message: error.to_string() },
+        io::ErrorKind::AddrInUse => BindError::AddressInUse(address),
+        _ => BindError::Socket { address, message: error.to_string() },
     }
 }
 
@@ -383,15 +383,15 @@ struct StableKeys {
 impl StableKeys {
     /// Derives them from the identity. No two endpoints share them: one would give away the resets of the other (RFC
     /// 9000, section 21.11).
-    fn new(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, QuicError> {
+    fn new(options: &EndpointOptions, address: SocketAddr, listens: bool) -> Result<Self, BindError> {
         let signer = options.key.key.choose_scheme(&[rustls::SignatureScheme::ED25519]);
         // Ed25519 signs the same text the same way, and nobody else can.
         let secret = signer.and_then(|signer| signer.sign(b"duet/1 stateless reset").ok());
-        let secret = secret.ok_or_else(|| QuicError::Other("the identity cannot sign".to_owned()))?;
+        let secret = secret.ok_or_else(|| BindError::Other("the identity cannot sign".to_owned()))?;
         let salt = format!("{address} {} {:?}", if listens { "listens" } else { "dials" }, options.protocol);
         let secret = Salt::new(HKDF_SHA256, salt.as_bytes()).extract(&secret);
         let (mut reset, mut connection_ids) = ([0; 32], [0; 8]);
-        let no_key = |_| QuicError::Other("no key can be derived from the identity".to_owned());
+        let no_key = |_| BindError::Other("no key can be derived from the identity".to_owned());
         secret.expand(&[b"reset"], KeyBytes(32)).and_then(|key| key.fill(&mut reset)).map_err(no_key)?;
         let ids = secret.expand(&[b"connection ids"], KeyBytes(8)).and_then(|key| key.fill(&mut connection_ids));
         ids.map_err(no_key)?;

@@ -10,9 +10,9 @@ use crate::quoted::Quoted;
 /// Bytes of QUIC's first packets, with the headers of UDP and IPv4. Ways of IPv6 carry as much everywhere.
 pub(crate) const PACKET_BYTES: u16 = 1228;
 
-/// Reasons for which there is no connection, or no more.
+/// Reasons for which no socket of QUIC's can be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum QuicError {
+pub(crate) enum BindError {
     #[error(
         "the address {0} is in use: another program, perhaps another receiver or sender, listens there; choose another with --listen IP:PORT"
     )]
@@ -24,6 +24,21 @@ pub(crate) enum QuicError {
     MeetingPlaceInUse(u16, String),
     #[error("cannot open a socket at {address}: {message}")]
     Socket { address: SocketAddr, message: String },
+    #[error("the connection failed: {0}")]
+    Other(String),
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Self {
+        Self::network(error)
+    }
+}
+
+/// Reasons for which there is no connection, or no more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum QuicError {
+    #[error(transparent)]
+    Bind(#[from] BindError),
     #[error(
         "the other machine refused this machine's key {own}: add it there with `--peer {own}` or in a [[peer]] section"
     )]
@@ -81,11 +96,8 @@ impl QuicError {
     /// handshake can answer them, and would end the daemon with one forged packet.
     pub(crate) fn is_final(&self) -> bool {
         match self {
-            Self::AddressInUse(_)
-            | Self::MeetingPlaceInUse(..)
-            | Self::Socket { .. }
-            | Self::RefusedByPeer { .. }
-            | Self::SignatureRefusedByPeer { .. } => true,
+            Self::Bind(error) => !matches!(error, BindError::Other(_)),
+            Self::RefusedByPeer { .. } | Self::SignatureRefusedByPeer { .. } => true,
             Self::KeyNotAllowed(_)
             | Self::SignatureInvalid
             | Self::NoCommonProtocol

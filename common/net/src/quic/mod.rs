@@ -22,7 +22,7 @@ pub(crate) use self::beside::{Aside, Beside, KNOCK, OLD_KNOCK_BYTES, PROBE, Send
 pub(crate) use self::connection::{Connection, End, InCall, Input, SEAL_BYTES};
 pub(crate) use self::endpoint::{CloseCode, Endpoint, EndpointOptions, Takes};
 pub use self::endpoint::{can_listen, can_meet};
-pub(crate) use self::error::QuicError;
+pub(crate) use self::error::{BindError, QuicError};
 pub(crate) use self::incoming::Accepted;
 pub(crate) use self::introducing::{Introducing, SHARED_BYTES};
 pub(crate) use self::probing::Probing;

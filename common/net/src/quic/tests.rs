@@ -344,7 +344,7 @@ fn an_address_in_use_is_named() {
         let first = Endpoint::bind(&options(&a, &[&b]), LOOPBACK.into(), true).unwrap();
         let address = first.local_addr().unwrap();
         let error = Endpoint::bind(&options(&a, &[&b]), address, true).unwrap_err();
-        assert_eq!(error, QuicError::AddressInUse(address));
+        assert_eq!(error, BindError::AddressInUse(address));
         assert!(error.to_string().contains("--listen"));
     });
 }

@@ -22,7 +22,7 @@ mod turn;
 
 use std::net::{Ipv6Addr, SocketAddr};
 
-use crate::quic::{Beside, Endpoint, EndpointOptions, QuicError, Takes};
+use crate::quic::{Beside, BindError, Endpoint, EndpointOptions, Takes};
 
 pub(crate) use self::addresses::{has_network, own as own_addresses};
 pub(crate) use self::house::{House, HouseNames};
@@ -37,12 +37,12 @@ pub(crate) use self::search::{Asks, Found, Search};
 pub use self::stun::stun_answer;
 
 /// Opens a socket at `port` for both families of addresses, or for IPv4 where the machine has no IPv6.
-pub(crate) fn open(options: &EndpointOptions, port: u16, takes: Takes) -> Result<(Endpoint, Beside), QuicError> {
+pub(crate) fn open(options: &EndpointOptions, port: u16, takes: Takes) -> Result<(Endpoint, Beside), BindError> {
     Endpoint::bind_beside(options, (Ipv6Addr::UNSPECIFIED, port).into(), takes)
 }
 
 /// Returns the port of an endpoint.
-pub(crate) fn port_of(endpoint: &Endpoint) -> Result<u16, QuicError> {
-    let address = endpoint.local_addr().map_err(|error| QuicError::Other(error.to_string()));
+pub(crate) fn port_of(endpoint: &Endpoint) -> Result<u16, BindError> {
+    let address = endpoint.local_addr().map_err(|error| BindError::Other(error.to_string()));
     address.map(|address: SocketAddr| address.port())
 }
