@@ -177,17 +177,11 @@ impl Sending {
         }
     }
 
-    /// Takes the call's packets from there, too.
-    pub(crate) fn prove(&self, way: Pair) {
+    /// Takes the call's packets from there, too. `answered`: the peer has answered a question that went that way, so that it receives
+    /// there, whoever can forge a source.
+    pub(crate) fn prove(&self, way: Pair, answered: bool) {
         if let Some(steered) = &mut *lock(&self.0.steered) {
-            steered.prove(way);
-        }
-    }
-
-    /// The peer has answered a question that went that way: it receives there, whoever can forge a source.
-    pub(crate) fn answered(&self, way: Pair) {
-        if let Some(steered) = &mut *lock(&self.0.steered) {
-            steered.answered(way);
+            steered.prove(way, answered);
         }
     }
 

@@ -117,7 +117,7 @@ fn a_calls_packets_take_another_way_marked_and_come_from_where_quic_has_the_peer
     };
     let (first, last): (&[u8], &[u8]) = (&[MARK, 64, 1, 2], &[MARK, 65]);
     assert!(take(&[first, last], peer(7)).0.is_empty(), "nothing has proved that the peer is there");
-    beside.sending().prove(peer(7).into());
+    beside.sending().prove(peer(7).into(), false);
     assert_eq!(take(&[first, first, last], peer(7)), (vec![64, 1, 2, 64, 1, 2, 65], 3, base));
     assert_eq!(take(&[&[64, 1, 2]], peer(7)).2, peer(7), "a new connection over the same way");
     assert!(take(&[&[MARK, 0xc0, 1, 2]], peer(7)).0.is_empty(), "a handshake");
@@ -127,7 +127,7 @@ fn a_calls_packets_take_another_way_marked_and_come_from_where_quic_has_the_peer
     assert_eq!(beside.incoming.try_recv().unwrap().bytes, probe);
     let through = [&[64, 9], first].concat();
     assert!(take(&[&through], Marks.server()).0.is_empty());
-    beside.sending().prove(Pair { to: peer(9), base: Base::Relay });
+    beside.sending().prove(Pair { to: peer(9), base: Base::Relay }, false);
     assert_eq!(take(&[&through], Marks.server()), (vec![64, 1, 2], 3, base));
     beside.sending().end_call();
     assert!(take(&[first], peer(7)).0.is_empty());
@@ -163,7 +163,7 @@ fn quic_hears_at_the_other_port_only_who_was_let_in_and_everybody_at_the_first()
     assert_eq!(*sent.0.lock().unwrap(), [vec![64, 1], vec![1]]);
     // A call's packets, marked.
     beside.sending().steer(peer(9));
-    beside.sending().prove(way);
+    beside.sending().prove(way, false);
     beside.sending().take(Some(way));
     socket.try_send(&Transmit { destination: peer(9), ..transmit }).unwrap();
     assert_eq!(sent.0.lock().unwrap()[2], [MARK, 64, 1]);

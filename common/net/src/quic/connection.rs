@@ -64,19 +64,19 @@ impl Connection {
 
     /// Returns the way that packets to the peer take now.
     pub(crate) fn route(&self) -> Pair {
-        self.explain.in_use(self.inner.remote_address())
+        self.explain.socket.in_use(self.inner.remote_address())
     }
 
     /// Returns that way if the peer has answered a question there, so that it has proved to receive there: QUIC follows a
     /// packet's source before anything is proved.
     pub(crate) fn proved_route(&self) -> Option<Pair> {
         let route = self.route();
-        self.explain.has_answered(route).then_some(route)
+        self.explain.socket.has_answered(route).then_some(route)
     }
 
     /// Returns how often packets have changed their way, on this connection and those before.
     pub(crate) fn moves(&self) -> u64 {
-        self.explain.moves()
+        self.explain.socket.moves()
     }
 
     pub(crate) fn rtt(&self) -> Duration {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::config::{Controller, Meet, Peer, PublicKey, SharedConfig};
-use common::path::ways::Pair;
 use common::stream::video::reassemble::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
@@ -241,7 +240,7 @@ impl Endpoint {
         let attempt = attempt;
         let Ok(connected) = tokio::time::timeout(HANDSHAKE_TIMEOUT, &mut connecting).await else {
             attempt.fall_silent();
-            return Err(path_size::silence(self.pair_of(address).to));
+            return Err(path_size::silence(self.socket.pair_of(address).to));
         };
         let inner = connected.map_err(|error| self.explain_unproved(error))?;
         attempt.succeed();
@@ -257,25 +256,6 @@ impl Endpoint {
     #[cfg(test)]
     pub(crate) fn open_connections(&self) -> usize {
         self.inner.open_connections()
-    }
-
-    pub(super) fn pair_of(&self, address: SocketAddr) -> Pair {
-        self.socket.pair_of(address)
-    }
-
-    /// Returns the way that packets to `address` take.
-    pub(super) fn in_use(&self, address: SocketAddr) -> Pair {
-        self.socket.in_use(address)
-    }
-
-    /// Returns true if the peer of the call has answered a question on that way.
-    pub(super) fn has_answered(&self, way: Pair) -> bool {
-        self.socket.has_answered(way)
-    }
-
-    /// Returns how often the call's packets have changed their way.
-    pub(super) fn moves(&self) -> u64 {
-        self.socket.moves()
     }
 
     /// Says goodbye on every connection and waits a moment for the packets to leave.

@@ -39,7 +39,7 @@ pub(crate) struct Incoming {
 impl Incoming {
     /// Returns the address of the caller.
     pub(crate) fn address(&self) -> SocketAddr {
-        self.endpoint.pair_of(self.inner.remote_address()).to
+        self.endpoint.socket.pair_of(self.inner.remote_address()).to
     }
 
     /// Returns true if the other side has proved that it receives at its address.

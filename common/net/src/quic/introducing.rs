@@ -62,7 +62,7 @@ impl Introducing {
 
     /// Returns the way on which the other machine is.
     pub(crate) fn route(&self) -> Pair {
-        self.explain.pair_of(self.inner.remote_address())
+        self.explain.socket.pair_of(self.inner.remote_address())
     }
 
     /// Returns bytes that belong to this connection only (RFC 5705), so that proofs over them are void elsewhere.

@@ -58,7 +58,7 @@ impl Probing {
 
     /// Returns the way that packets to the peer take.
     pub(crate) fn route(&self) -> Pair {
-        self.explain.pair_of(self.inner.remote_address())
+        self.explain.socket.pair_of(self.inner.remote_address())
     }
 
     /// Opens the congestion window for traffic of `rate` until the value returned is dropped.

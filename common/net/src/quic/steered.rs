@@ -50,14 +50,13 @@ impl Steered {
         self.way = way;
     }
 
-    /// Takes packets on that way from now on. Ways that go on proving themselves are not those that make room.
-    pub(super) fn prove(&mut self, way: Pair) {
+    /// Takes packets on that way from now on. Ways that go on proving themselves are not those that make room. `answered`: a
+    /// question that went that way was answered.
+    pub(super) fn prove(&mut self, way: Pair, answered: bool) {
         put_first(&mut self.proved, way);
-    }
-
-    /// Takes notice of an answer to a question that went that way.
-    pub(super) fn answered(&mut self, way: Pair) {
-        put_first(&mut self.answered, way);
+        if answered {
+            put_first(&mut self.answered, way);
+        }
     }
 
     /// Returns true if a question was answered on that way, unless many others were answered since.
@@ -107,15 +106,15 @@ mod tests {
         let address = |port: u16| SocketAddr::from(([203, 0, 113, 5], port));
         let mut steered = Steered::new(address(1), address(1).into());
         assert_eq!((steered.way_to(address(1)), steered.base_of(address(2).into())), (None, None));
-        steered.prove(address(2).into());
+        steered.prove(address(2).into(), false);
         steered.take(Some(address(2).into()));
         assert_eq!(steered.way_to(address(1)), Some(address(2).into()));
         assert_eq!(steered.way_to(address(2)), None, "a new connection");
         assert_eq!(steered.base_of(address(2).into()), Some(address(1)));
         assert_eq!(steered.base_of(Pair { to: address(2), base: Base::Relay }), None);
         for port in 3..100 {
-            steered.prove(address(port).into());
-            steered.prove(address(3).into());
+            steered.prove(address(port).into(), false);
+            steered.prove(address(3).into(), false);
         }
         assert_eq!(steered.proved.len(), PROVED_MAX);
         assert_eq!(steered.base_of(address(3).into()), Some(address(1)), "it goes on proving itself");
@@ -126,10 +125,10 @@ mod tests {
     fn only_an_answer_shows_that_the_peer_receives_somewhere() {
         let way = |port: u16| Pair::from(SocketAddr::from(([203, 0, 113, 5], port)));
         let mut steered = Steered::new(way(1).to, way(1));
-        steered.prove(way(2));
+        steered.prove(way(2), false);
         assert!(!steered.has_answered(way(1)) && !steered.has_answered(way(2)), "anybody can send from there");
         for port in 2..100 {
-            steered.answered(way(port));
+            steered.prove(way(port), true);
         }
         assert_eq!(steered.answered.len(), PROVED_MAX);
         assert_eq!([83, 84, 99].map(|port| steered.has_answered(way(port))), [false, true, true]);
@@ -142,8 +141,8 @@ mod tests {
         let mut steered = Steered::new(base, usual);
         assert_eq!(steered.base_of(usual), None, "a stranger");
         assert_eq!(steered.way_to(base), None);
-        steered.prove(usual);
-        steered.prove(way.into());
+        steered.prove(usual, false);
+        steered.prove(way.into(), false);
         assert_eq!((steered.base_of(way.into()), steered.way_to(base)), (Some(base), None), "another way");
         assert_eq!((steered.base_of(usual), steered.way_to(base)), (Some(base), Some(usual)));
         assert_eq!(steered.way_to(way), None, "a new connection");

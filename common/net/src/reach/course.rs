@@ -61,7 +61,7 @@ impl Course {
         match probe {
             Some(Probe::Question { number, nonce, candidates }) => {
                 if self.steering.on_question(aside.from, number, aside.bytes.len(), allowance, now) {
-                    self.sending.prove(aside.from);
+                    self.sending.prove(aside.from, false);
                     if !candidates.is_empty() {
                         self.steering.set_told(&candidates, now);
                     }
@@ -69,8 +69,7 @@ impl Course {
                 }
             }
             Some(Probe::Answer(nonce)) if self.steering.on_answer(aside.from, nonce, now) => {
-                self.sending.prove(aside.from);
-                self.sending.answered(aside.from);
+                self.sending.prove(aside.from, true);
             }
             Some(_) | None => {}
         }

@@ -123,8 +123,6 @@ enum End<E> {
     Again,
     /// Nobody wants more.
     Unwanted,
-    /// Nobody was heard in time.
-    Nobody,
 }
 
 struct AtWork<K: Key> {
@@ -154,7 +152,6 @@ impl<K: Key> AtWork<K> {
                         End::Failed(error) => Some(error),
                         End::Again => None,
                         End::Unwanted => return Ok(()),
-                        End::Nobody => return self.patience.take().map_or(Ok(()), |(_, error)| Err(error)),
                     }
                 }
                 Err(error) => Some(error.into()),
@@ -195,7 +192,9 @@ impl<K: Key> AtWork<K> {
                     }
                     socket.ping().await.map_err(lost)?;
                 }
-                () = wait::of(until.map(sleep_until)) => return Err(End::Nobody),
+                () = wait::of(until.map(sleep_until)) => {
+                    return Err(self.patience.take().map_or(End::Unwanted, |(_, error)| End::Failed(error)));
+                }
             }
             while let Some(news) = self.key.poll_news() {
                 self.patience = None;
