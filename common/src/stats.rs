@@ -131,7 +131,7 @@ impl UnusablePictures {
     }
 }
 
-/// Counts that are declared by [`counts`].
+/// Counts that `counts!` declares.
 trait Counted {
     fn write(&self, page: &mut Page);
 }

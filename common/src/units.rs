@@ -11,7 +11,7 @@ pub const SOUND_METRES_PER_MS: f64 = 0.343;
 
 /// A point on the local monotonic clock, in microseconds since an origin that only its machine knows.
 ///
-/// Two machines' timestamps are comparable only through [`crate::clock`].
+/// Two machines' timestamps are comparable only through [`crate::path::clock`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 

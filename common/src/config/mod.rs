@@ -1,6 +1,6 @@
 //! The configuration of both daemons: one table of keys, one file, checked values.
 //!
-//! [`read`] reads a file's text by the [`table`] of keys, defaults filled in; flags are laid over the result; then
+//! [`read()`] reads a file's text by the [`table`] of keys, defaults filled in; flags are laid over the result; then
 //! [`resolve_sender`] and [`resolve_receiver`] check every value once.
 
 mod error;

@@ -4,6 +4,7 @@
 //! from it (the last two by `common/tests/config_files.rs`).
 
 #![allow(missing_docs, reason = "the table's texts are macros' input")]
+#![allow(rustdoc::broken_intra_doc_links, reason = "in a configuration [network] is a section")]
 
 use serde::Deserialize;
 
