@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn each_flag_has_a_help() {
         for flag in Cli::command().get_arguments() {
-            assert!(flag.get_help().is_some_and(|help| help.to_string().len() > 10), "{flag}");
+            assert!(flag.get_help().is_some_and(|help| help.to_string().len() > 10), "{}", flag.get_id());
         }
     }
 }
