@@ -4,6 +4,7 @@
 
 #![deny(unsafe_code)]
 
+mod answering;
 pub mod clock;
 pub mod failure;
 mod gate;

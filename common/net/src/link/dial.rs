@@ -15,11 +15,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::obstacle::Obstacles;
+use crate::answering::answer;
 use crate::clock;
 use crate::gate::{Answer, Gate};
 use crate::limit::Limit;
 use crate::limited;
-use crate::linktest;
 use crate::lock::lock;
 use crate::quic::{Accepted, CloseCode, Connection, End, Endpoint, EndpointOptions, QuicError};
 use crate::reach::own_addresses;
@@ -400,7 +400,7 @@ pub(super) async fn accept_for_ever(
                         let _ = connections.send(Ok(connection)).await;
                     }
                 }
-                Ok(Accepted::LinkTest(probing)) => linktest::answer(probing, &busy).await,
+                Ok(Accepted::LinkTest(probing)) => answer(probing, &busy).await,
                 // Another attempt of the same dialler was faster, or this program ends.
                 Err(error @ (QuicError::Closed(_) | QuicError::ClosedHere)) => {
                     tracing::debug!("a handshake from {address}: {error}")
