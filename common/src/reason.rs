@@ -121,9 +121,9 @@ named! {
 }
 
 impl Cause {
-    /// Those of a sending session.
+    /// Those of a sending end.
     pub const SENDER: &[Self] = Self::ALL.split_at(Self::PartsMissing as usize).0;
-    /// Those of a receiving session.
+    /// Those of a receiving end.
     pub const RECEIVER: &[Self] = Self::ALL.split_at(Self::PartsMissing as usize).1;
 
     /// Returns what has happened and what is done about it, for a musician.
@@ -314,18 +314,18 @@ impl ReasonCounts {
         self.0[cause as usize] += 1;
     }
 
-    /// Serialises those of a sending session as an object with their names as keys.
+    /// Serialises those of a sending end as an object with their names as keys.
     pub(crate) fn sender<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Cause::SENDER.iter().map(|&cause| (cause.name(), self.get(cause))))
     }
 
-    /// Serialises those of a receiving session likewise.
+    /// Serialises those of a receiving end likewise.
     pub(crate) fn receiver<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(Cause::RECEIVER.iter().map(|&cause| (cause.name(), self.get(cause))))
     }
 }
 
-/// The reasons of a session that its owner has not taken yet.
+/// The reasons of a path or a stream that its owner has not taken yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Reasons(VecDeque<Reason>);
 

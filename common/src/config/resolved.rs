@@ -56,7 +56,7 @@ pub enum Prediction {
 /// The limit of the bytes in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Controller {
-    /// The session's rate.
+    /// The rate of pictures.
     #[default]
     Duet,
     /// QUIC's usual controller (RFC 9438), for comparison.

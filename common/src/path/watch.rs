@@ -9,7 +9,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// Lateness beyond which a look shows that the program has not run; timers are no more than a millisecond late.
 pub(super) const STALL_MIN: Duration = Duration::from_millis(3);
 
-/// Notes stalls of the program that runs a session.
+/// Notes stalls of the program that turns a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
     last: Timestamp,

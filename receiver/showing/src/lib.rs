@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! network thread            decode thread             main thread
-//! link: socket, session --> decode: blocks, inverse --> present: sinks, statistics
+//! link: socket, stream --> decode: blocks, inverse --> present: sinks, statistics
 //!                    slot of one: the newest wins
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! The network thread's part: where a clock meets the receiving session.
+//! The network thread's part: where a clock meets the receiving end of the stream.
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};

@@ -221,7 +221,7 @@ impl Presentation {
         self.last_shown.filter(|last| last.stream > link.goodbye)
     }
 
-    /// Returns the frames that were due between `last` and `now`, less those that the session has counted as lost.
+    /// Returns the frames that were due between `last` and `now`, less those that the stream has counted as lost.
     fn lost_since(&self, last: &LastShown, link: &LinkSnapshot, now: Timestamp) -> u64 {
         let frames = now.since(last.at).as_secs_f64() / self.interval.max(Duration::from_millis(1)).as_secs_f64();
         let counted = link.counters.frames_lost.saturating_sub(last.frames_lost);

@@ -78,11 +78,11 @@ pub fn run_over(
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
     let view = Arc::new(Mutex::new(LinkView::default()));
-    let session =
+    let stream =
         ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records, size_max: Some(config.size_max) };
     let dials = shared.mode.dials();
     let mut link =
-        ReceiverLink::new(session, dials, one_stream, jobs.clone(), command_queue, Arc::clone(&view), pulse, tap());
+        ReceiverLink::new(stream, dials, one_stream, jobs.clone(), command_queue, Arc::clone(&view), pulse, tap());
     link.set_latency_limit(latency_limit);
     let network = turning(link, jobs.clone(), turn)?;
     let tell = {

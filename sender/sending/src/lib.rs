@@ -1,6 +1,6 @@
 //! The sending half: pictures from a source, coded on their own thread, for a link to the other machine.
 //!
-//! `capture` -> slot -> `encode` -> slot -> `link`; only `link` joins a clock to the session.
+//! `capture` -> slot -> `encode` -> slot -> `link`; only `link` joins a clock to the stream.
 
 #![deny(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! A congestion controller that leaves the rate to the session.
+//! A congestion controller that leaves the rate to the path.
 //!
 //! quinn's own controllers take every lost datagram for congestion and pace frames over a round trip. This one opens
-//! the window far enough that neither happens: a second of the session's target of the moment, and more on longer
-//! routes, and [`FRAMES_MIN`] frames at any target. This is enough for all that the session sends while it hears
+//! the window far enough that neither happens: a second of the path's target of the moment, and more on longer
+//! routes, and [`FRAMES_MIN`] frames at any target. This is enough for all that a call sends while it hears
 //! nothing, coarse bands after the first second, until the connection ends: so datagrams sent right after a blackout
 //! show at once that the path works again. A full window would wait for a probe, up to seconds. Loss does not change
-//! the window, not even loss of everything for several round trips: the session has then cut its target to the coarse
+//! the window, not even loss of everything for several round trips: the path has then cut its target to the coarse
 //! bands (its circuit breaker), which the window follows with the next acknowledgement. A window that is halved again
 //! for each such event opens only over several round trips after the peer is back, and frames wait in it. The window is
 //! bounded, so that a peer that acknowledges nothing cannot fill our memory.

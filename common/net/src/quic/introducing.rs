@@ -1,5 +1,5 @@
 //! Connections on which two machines are introduced: a control stream and nothing else, under a protocol name of their
-//! own, so that no session ever sees them. Whoever invites takes any key here, and decides by what is said.
+//! own, so that no call ever sees them. Whoever invites takes any key here, and decides by what is said.
 
 use std::net::SocketAddr;
 

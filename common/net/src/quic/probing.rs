@@ -1,4 +1,4 @@
-//! A connection for a link test: datagrams only, under a protocol name of its own, so that no session ever sees it.
+//! A connection for a link test: datagrams only, under a protocol name of its own, so that no call ever sees it.
 
 use std::net::SocketAddr;
 

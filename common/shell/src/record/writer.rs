@@ -52,7 +52,7 @@ impl Writer {
             self.stream = Some((Arc::clone(stream), reassembler));
         }
         let Some((_, reassembler)) = &mut self.stream else { return Ok(()) };
-        // What is no part of the stream has been counted by the session.
+        // What is no part of the stream has been counted by the stream.
         let _ = reassembler.on_datagram(bytes, at);
         while let Some(frame) = self.stream.as_mut().and_then(|stream| stream.1.poll_frame()) {
             self.assembled(stream, frame)?;

@@ -1,4 +1,4 @@
-//! Choices of a receiving session, and the events and counts that it gives its owner.
+//! Choices of a receiving end, and the events and counts that it gives its owner.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::stats::ReceiverCounts;
 use crate::stream::video::reassemble::AssembledFrame;
 use crate::units::Timestamp;
 
-/// Choices of a receiving session.
+/// Choices of a receiving end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverOptions {
     /// Time after its expected arrival for which a frame is waited for; none: three quarters of a frame interval, but a
@@ -35,7 +35,7 @@ pub struct ArrivedFrame {
     pub stalled: Duration,
 }
 
-/// An event that the owner of a receiving session must know.
+/// An event that the owner of a receiving end must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReceiverEvent {
     /// A stream begins (again): build the decoder, then call [`ready`](super::VideoReceiver::ready).
@@ -52,7 +52,7 @@ pub enum ReceiverEvent {
     PeerRejected(String),
 }
 
-/// The counts of a receiving session since it was made.
+/// The counts of a receiving end since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounters {
     /// Frames released with all their blocks.

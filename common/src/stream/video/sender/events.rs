@@ -1,4 +1,4 @@
-//! Events that a sending session gives its owner.
+//! Events that the sending end of a stream of video gives its owner.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::stats::SenderCounts;
 use crate::units::Timestamp;
 use crate::wire::states::StatesReport;
 
-/// Points in a frame's life before the session, sender's clock.
+/// Points in a frame's life before the stream, sender's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameTimes {
     /// Time at which the picture was taken.
@@ -16,7 +16,7 @@ pub struct FrameTimes {
     pub coded: Timestamp,
 }
 
-/// An event that the owner of a sending session must know.
+/// An event that the owner of a sending end must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SenderEvent {
     /// The receiver is ready: give frames.
@@ -36,7 +36,7 @@ pub enum SenderEvent {
     PeerRejected(String),
 }
 
-/// The counts of a sending session since it was made.
+/// The counts of a sending end since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounters {
     /// Frames of which every datagram left.
