@@ -39,15 +39,11 @@ use crate::wait;
 
 /// First byte of a knock: in a range that RFC 7983 leaves to nobody.
 pub(crate) const KNOCK: u8 = 0x0d;
-/// Bytes of a knock of the protocol before this one.
-pub(crate) const OLD_KNOCK_BYTES: usize = 25;
-
 /// First byte of a probe, a question or an answer of a call's other end: likewise.
 pub(crate) const PROBE: u8 = 0x0f;
 /// Bytes of the longest probe, which is as long as the longest packet.
 const PROBE_BYTES_MAX: usize = 1500;
 
-const _: () = assert!(KNOCK_BYTES != OLD_KNOCK_BYTES, "their lengths tell them apart");
 const _: () = assert!(QUESTION_BYTES <= PROBE_BYTES_MAX);
 // Of those that nobody has; the next, 0x10, may be a channel of TURN (RFC 7983, section 7).
 const _: () = assert!(3 < KNOCK && KNOCK < MARK && MARK < PROBE && PROBE < 16);
@@ -331,7 +327,7 @@ enum Sort {
 fn sort(datagram: &[u8], expected: impl FnOnce() -> bool) -> Sort {
     match datagram.first() {
         Some(0..=3) if datagram.len() <= STUN_BYTES_MAX && expected() => Sort::Aside,
-        Some(&KNOCK) if [KNOCK_BYTES, OLD_KNOCK_BYTES].contains(&datagram.len()) => Sort::Aside,
+        Some(&KNOCK) if datagram.len() == KNOCK_BYTES => Sort::Aside,
         Some(&PROBE) if (ANSWER_BYTES..=PROBE_BYTES_MAX).contains(&datagram.len()) => Sort::Aside,
         // No handshake changes its way.
         Some(&MARK) if datagram.get(1).is_some_and(|first| (64..LONG_HEADER).contains(first)) => Sort::Marked,

@@ -6,7 +6,6 @@ use super::*;
 fn a_datagram_is_what_its_first_byte_and_its_source_tell() {
     let knock = [KNOCK; KNOCK_BYTES];
     assert_eq!(sort(&knock, || false), Sort::Aside);
-    assert_eq!(sort(&knock[..OLD_KNOCK_BYTES], || false), Sort::Aside, "of the protocol before this one");
     assert_eq!(sort(&knock[1..], || true), Sort::Junk, "of another length");
     for first in 0..=3 {
         assert_eq!(sort(&[first, 1], || true), Sort::Aside);

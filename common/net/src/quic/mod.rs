@@ -18,7 +18,7 @@ mod socket;
 mod steered;
 mod unproved;
 
-pub(crate) use self::beside::{Aside, Beside, KNOCK, OLD_KNOCK_BYTES, PROBE, Sending};
+pub(crate) use self::beside::{Aside, Beside, KNOCK, PROBE, Sending};
 pub(crate) use self::connection::{Connection, End, InCall, Input, SEAL_BYTES};
 pub(crate) use self::endpoint::{CloseCode, Endpoint, EndpointOptions, Takes};
 pub use self::endpoint::{can_listen, can_meet};

@@ -10,7 +10,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::pair;
 use crate::failure::Failure;
 use crate::identity::Identity;
-use crate::quic::{KNOCK, OLD_KNOCK_BYTES, PROBE, SEAL_BYTES, SHARED_BYTES};
+use crate::quic::{KNOCK, PROBE, SEAL_BYTES, SHARED_BYTES};
 
 /// Returns random bytes from the system.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Failure> {
@@ -31,7 +31,7 @@ impl Secret {
 
     /// Returns the key of this introduction's knocks.
     pub(crate) fn knocks(&self, own: Role) -> KnockKey {
-        KnockKey { key: Key::new(HMAC_SHA256, sign(&self.0, b"duet knock").as_ref()), own, old: None }
+        KnockKey { key: Key::new(HMAC_SHA256, sign(&self.0, b"duet knock").as_ref()), own }
     }
 
     /// Returns the proof of the secret by the side in the role `speaker`, on the connection with the secret bytes
@@ -81,8 +81,6 @@ impl Keys {
 pub(crate) struct KnockKey {
     key: Key,
     own: Role,
-    /// Key of the knocks of the protocol before this one, which were made of both public keys.
-    old: Option<Key>,
 }
 
 /// A knock of the other side, as it came.
@@ -104,16 +102,12 @@ impl KnockKey {
     /// Returns the knocks of two machines that know each other's keys: nobody else can make them. None: the keys are the same.
     pub(crate) fn of_peers(own: &Identity, peer: &PublicKey, role: Role) -> Option<Self> {
         let secret = sign(&pair::secret(own, peer)?, b"knock");
-        let mut keys = [*own.public_key().as_bytes(), *peer.as_bytes()];
-        keys.sort_unstable();
-        let old = [b"duet knock".as_slice(), &keys[0], &keys[1]].concat();
-        let old = Some(Key::new(HMAC_SHA256, &old));
-        Some(Self { key: Key::new(HMAC_SHA256, secret.as_ref()), own: role, old })
+        Some(Self { key: Key::new(HMAC_SHA256, secret.as_ref()), own: role })
     }
 
     /// Returns the knocks of a machine that nobody knows.
     pub(super) fn of_nobody() -> Result<Self, Failure> {
-        Ok(Self { key: Key::new(HMAC_SHA256, &random::<KNOCK_TAG_BYTES>()?), own: Role::Waits, old: None })
+        Ok(Self { key: Key::new(HMAC_SHA256, &random::<KNOCK_TAG_BYTES>()?), own: Role::Waits })
     }
 
     /// Returns a knock of this side.
@@ -133,21 +127,6 @@ impl KnockKey {
         // The comparison need not take constant time: each knock has another tag.
         (tag(&self.key, other(self.own), body) == theirs)
             .then(|| HeardKnock { knock: Knock::decode(body), tag: theirs })
-    }
-
-    /// Returns the answer to a knock of the protocol before this one, by which its program dials and is told that it must be
-    /// updated; none if it is none. Whoever knows both public keys can make such knocks: they show nothing else.
-    pub(super) fn answer_to_old(&self, bytes: &[u8]) -> Option<[u8; OLD_KNOCK_BYTES]> {
-        let key = self.old.as_ref()?;
-        let (&KNOCK, rest) = bytes.split_first()? else { return None };
-        let (nonce, theirs) = rest.split_first_chunk::<8>()?;
-        if tag(key, other(self.own), nonce) != theirs {
-            return None;
-        }
-        let mut answer = [KNOCK; OLD_KNOCK_BYTES];
-        answer[1..=nonce.len()].copy_from_slice(nonce);
-        answer[1 + nonce.len()..].copy_from_slice(&tag(key, self.own, nonce));
-        Some(answer)
     }
 }
 
@@ -264,26 +243,6 @@ mod tests {
         assert_eq!([(); 2].map(|()| heard_knock.is_new(&mut heard, now)), [true, false]);
         let late = other.of_peer(&one.make(&Knock { nonce: 3, ..said })).unwrap();
         assert!(!late.is_new(&mut heard, now + 600_000) && late.is_new(&mut heard, now));
-    }
-
-    #[test]
-    fn a_knock_of_the_protocol_before_is_answered_in_its_form_and_shows_nothing() {
-        let [a, b] = std::array::from_fn(|_| Identity::generate().unwrap());
-        let waits = KnockKey::of_peers(&b, &a.public_key(), Role::Waits).unwrap();
-        let dials = KnockKey::of_peers(&a, &b.public_key(), Role::Dials).unwrap();
-        // Made as that protocol says.
-        let mut keys = [*a.public_key().as_bytes(), *b.public_key().as_bytes()];
-        keys.sort_unstable();
-        let key = Key::new(HMAC_SHA256, &[b"duet knock".as_slice(), &keys[0], &keys[1]].concat());
-        let old = |label: &[u8], nonce: [u8; 8]| {
-            [&[KNOCK], nonce.as_slice(), &sign(&key, &[label, &nonce].concat()).as_ref()[..16]].concat()
-        };
-        let knock = old(b"dials", [5; 8]);
-        assert_eq!(waits.answer_to_old(&knock).unwrap().as_slice(), old(b"waits", [5; 8]));
-        assert!(waits.of_peer(&knock).is_none() && dials.answer_to_old(&knock).is_none());
-        assert_eq!(waits.answer_to_old(&knock[..24]), None);
-        let ticket = Secret::new(&[1; 16]).knocks(Role::Waits);
-        assert_eq!(ticket.answer_to_old(&knock), None);
     }
 
     #[test]

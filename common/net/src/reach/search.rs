@@ -30,8 +30,7 @@ use super::stun::Stun;
 
 use crate::clock;
 use crate::failure::Failure;
-use crate::limited;
-use crate::quic::{Aside, Beside, InCall, KNOCK, OLD_KNOCK_BYTES, PROBE};
+use crate::quic::{Aside, Beside, InCall, KNOCK, PROBE};
 use crate::wait;
 
 /// Servers that are asked, and addresses of each.
@@ -468,7 +467,7 @@ impl Search {
 impl Search {
     fn on_knock(&mut self, aside: &Aside) {
         let now = clock::now();
-        let Some(heard) = self.knocks.of_peer(&aside.bytes) else { return self.on_old_knock(aside, now) };
+        let Some(heard) = self.knocks.of_peer(&aside.bytes) else { return };
         let is_new = heard.is_new(&mut self.heard, clock::unix_ms());
         self.meeting.on_knock(aside.from, &heard.knock, is_new, &mut self.allowance, now);
         // QUIC hears those only that are there now.
@@ -479,21 +478,6 @@ impl Search {
         if !self.has_knocked(aside.from.to) {
             self.knocked.truncate(KNOCKED_MAX - 1);
             self.knocked.push_front(aside.from.to);
-        }
-    }
-
-    /// Answers a knock of the protocol before this one in its own form: where its program is the one that dials, it then learns
-    /// that it must be updated.
-    fn on_old_knock(&mut self, aside: &Aside, now: Timestamp) {
-        let Some(answer) = self.knocks.answer_to_old(&aside.bytes) else { return };
-        limited!(
-            warn,
-            "{} knocks as the version of Duet before this one does, which finds this one no more: update the program there",
-            aside.from.to
-        );
-        self.allowance.on_heard(aside.from.to, OLD_KNOCK_BYTES, now);
-        if self.allowance.take(Origin::Packet, aside.from.to, OLD_KNOCK_BYTES, now) {
-            self.beside.sending().send(aside.from, &answer);
         }
     }
 }
