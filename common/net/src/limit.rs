@@ -68,6 +68,11 @@ impl Limit {
         Self::of(AT_ONCE, PAUSE_MAX)
     }
 
+    /// Creates a limit of one message, then one after a minute, after two, and so on: for what may come all the time for hours.
+    pub const fn rarer() -> Self {
+        Self::of(1, PAUSE_MAX)
+    }
+
     /// Creates a limit of one message a minute: for what comes again and again until somebody does something.
     pub const fn each_minute() -> Self {
         Self::of(1, PAUSE_MIN)
@@ -184,6 +189,13 @@ mod tests {
         let later = " (59 more like this in the last minute) (for the next minute, more like this is only counted)";
         assert!(lines[1..].iter().all(|(_, text)| text == later), "{lines:?}");
         assert!(lines.iter().map(|line| line.0).eq((0..3600).step_by(60)), "{lines:?}");
+    }
+
+    #[test]
+    fn what_comes_all_the_time_is_told_after_a_minute_two_and_so_on() {
+        let limit = Limit::rarer();
+        let lines: Vec<_> = (0..3600).filter(|&second| limit.take(at(second)).is_some()).collect();
+        assert_eq!(lines, [0, 60, 180, 420, 900, 1860]);
     }
 
     #[test]

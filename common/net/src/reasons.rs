@@ -5,9 +5,10 @@ use common::reason::{Cause, Reason};
 use crate::limit::Limit;
 use crate::limited;
 
-/// Writes a reason in plain words and with its figures: each kind once a minute, and all of them at the level `debug`.
+/// Writes a reason in plain words and with its figures: each kind at most once a minute, and more and more rarely while it goes on, so
+/// that a bad line does not fill the log; all of them at the level `debug`.
 pub fn tell(reason: &Reason) {
-    static LIMITS: [Limit; Cause::ALL.len()] = [const { Limit::each_minute() }; Cause::ALL.len()];
+    static LIMITS: [Limit; Cause::ALL.len()] = [const { Limit::rarer() }; Cause::ALL.len()];
     let cause = reason.cause();
     limited!(LIMITS[cause as usize]; info, "{}: {reason}", cause.words());
 }
