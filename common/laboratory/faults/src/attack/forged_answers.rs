@@ -42,8 +42,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
                 number += 1;
                 came += peer.say(&third, &Probe::Question { number, nonce: number, candidates: Vec::new() }, 0)?;
             }
-            peer.read();
-            for probe in peer.probes.try_iter() {
+            for probe in peer.probes() {
                 let Probe::Question { number, nonce, .. } = probe else { continue };
                 guesses.extend([nonce, number, number + 1, number + 2, nonce.wrapping_add(1)]);
                 if began.elapsed() < BOTH {

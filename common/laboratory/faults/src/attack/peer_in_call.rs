@@ -3,13 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use common::path::ways::{Probe, Role};
-use common::wire::PROTOCOL_VERSION;
-use common::wire::control::{ControlMessage, StreamEnd, encode};
+use common::wire::control::{ControlMessage, StreamEnd};
 use net::identity::Identity;
 use net::reach::Seals;
 use net::tls::Protocol;
@@ -20,11 +19,7 @@ use crate::hostile::{self, HostileLine};
 
 /// First bytes of probes, and of a call's packets on another way than that on which it began.
 const PROBE: u8 = 0x0f;
-/// First byte of a question.
-const QUESTION: u8 = 1;
 pub(super) const MARK: u8 = 0x0e;
-/// Bytes of a control message's length.
-const LENGTH_BYTES: usize = 4;
 /// Time between two looks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -32,46 +27,24 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct PeerInCall {
     /// Its socket, from which all that it says comes.
     pub(super) front: UdpSocket,
-    pub(super) seals: Seals,
+    seals: Seals,
     /// The victim.
-    pub(super) target: SocketAddr,
-    /// Questions and answers of the victim that came here.
-    pub(super) probes: Receiver<Probe>,
-    /// Probes as they came.
+    target: SocketAddr,
+    /// Its questions and answers as they came here.
     sealed: Receiver<Vec<u8>>,
-    told: Sender<Probe>,
     silent: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
-    /// True if the victim is of a build before nonces, so that it shows what they are good for.
-    is_old: bool,
 }
 
-/// Last protocol whose questions bear no nonce, and answers the question's number.
-const WITHOUT_NONCES: u16 = 8;
-/// Place of the nonce in a question.
-const NONCE: std::ops::Range<usize> = 9..17;
-
 impl PeerInCall {
-    /// Opens what the victim has sent here of late, into `probes`.
-    pub(super) fn read(&self) {
-        for sealed in self.sealed.try_iter() {
-            let Some(mut bytes) = self.seals.open(&sealed) else { continue };
-            if self.is_old && bytes.first() == Some(&QUESTION) && bytes.len() >= NONCE.start {
-                bytes.splice(NONCE.start..NONCE.start, bytes[1..NONCE.start].to_vec());
-            }
-            if let Some(probe) = Probe::decode(&bytes) {
-                let _ = self.told.send(probe);
-            }
-        }
+    /// Returns what the victim has asked and answered here of late.
+    pub(super) fn probes(&self) -> impl Iterator<Item = Probe> {
+        self.sealed.try_iter().filter_map(|sealed| Probe::decode(&self.seals.open(&sealed)?))
     }
 
     /// Sends a probe from `socket`.
     pub(super) fn say(&self, socket: &UdpSocket, probe: &Probe, length: usize) -> Result<usize> {
-        let mut bytes = probe.encode(length);
-        if self.is_old && matches!(probe, Probe::Question { .. }) {
-            bytes.drain(NONCE);
-        }
-        let sealed = self.seals.seal(bytes)?;
+        let sealed = self.seals.seal(probe.encode(length))?;
         Ok(socket.send_to(&sealed, self.target)?)
     }
 
@@ -145,22 +118,12 @@ pub(super) fn in_call<T>(
         let mut shared = [0; 64];
         let exported = line.connection.export_keying_material(&mut shared, b"duet probes", b"");
         exported.ok().context("the connection has no keys")?;
-        // The victim speaks once something has come: a Hello's length, which is that of each version's.
-        let hello = |version| {
-            let mut bytes = Vec::new();
-            encode(&ControlMessage::Hello { version, sends: false }, None, &mut bytes);
-            bytes
-        };
-        line.send.write_all(&hello(PROTOCOL_VERSION)[..LENGTH_BYTES]).await?;
-        let ControlMessage::Hello { version, .. } = line.hear().await? else { bail!("the victim says no Hello") };
-        line.send.write_all(&hello(version)[LENGTH_BYTES..]).await?;
+        line.greet().await?;
         while !matches!(line.hear().await?, ControlMessage::Welcome { .. }) {}
         line.say(&ControlMessage::Ready).await?;
         line.connection.read_datagram().await.context("no video")?;
-        let (told, probes) = channel();
         let seals = Seals::new(&shared, Role::Dials).context("keys")?;
-        let is_old = version <= WITHOUT_NONCES;
-        let peer = PeerInCall { front, seals, target, probes, sealed, told, silent, over, is_old };
+        let peer = PeerInCall { front, seals, target, sealed, silent, over };
         let result = act(&peer, &mut victim).await;
         line.connection.close(0u32.into(), b"");
         Ok((result?, victim))
