@@ -79,15 +79,10 @@ pub(crate) fn write() -> anyhow::Result<()> {
     for number in 0..2 {
         let now = Timestamp::from_us(1_000_000 + 33_333 * number);
         session.on_frame(session.next_frame(), &frame, FrameTimes { capture: now, coded: now }, now);
-        while let Some(at) = session.poll_timeout().filter(|at| at.as_us() < 1_000_000 + 33_333 * (number + 1)) {
+        let end = 1_000_000 + 33_333 * (number + 1);
+        while let Some(at) = session.poll_timeout().filter(|at| at.as_us() < end) {
             session.handle_timeout(at);
-            let before = datagrams.len();
-            while let Some(datagram) = session.poll_datagram(at) {
-                datagrams.push(datagram);
-            }
-            if datagrams.len() == before {
-                break;
-            }
+            datagrams.extend(std::iter::from_fn(|| session.poll_datagram(at)));
         }
     }
     anyhow::ensure!(datagrams.len() > 8, "only {} datagrams were made", datagrams.len());
