@@ -85,7 +85,7 @@ fn run(command: Command) -> Result<String> {
         #[cfg(feature = "opencl")]
         Command::Tune { device, sizes } => tune::run(device.as_deref(), &sizes),
         #[cfg(not(feature = "opencl"))]
-        Command::Tune { .. } => Err(OpenError::BuiltWithoutOpenCl.into()),
+        Command::Tune { .. } => Err(kernels::OpenError::BuiltWithoutOpenCl.into()),
     }
 }
 
