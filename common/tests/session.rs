@@ -16,7 +16,7 @@ use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::PROTOCOL_VERSION;
 use common::wire::control::{ByeReason, ControlMessage, SourceState};
 use common::wire::feedback::FeedbackHeader;
-use common::wire::media::MediaHeader;
+use common::wire::media::{MEDIA_VERSION, MediaHeader};
 use world::{CODE_TIME, INTERVAL, RATE, World, params, t};
 
 const fn ms(ms: u64) -> Duration {
@@ -300,6 +300,24 @@ fn a_receiver_that_has_seen_enough_ends_both() {
     assert!(world.receiver_finished);
     assert_eq!(world.other_sender_events, [SenderEvent::PeerFinished]);
     assert!(!world.sender.is_streaming());
+}
+
+#[test]
+fn what_is_no_part_of_the_stream_does_not_count_as_arrived() {
+    let mut world = World::new(NetConditions::perfect(ms(10)), ReceiverOptions::default());
+    world.stream(3);
+    let mut random = Random::new(7);
+    for _ in 0..1_000 {
+        // A header that is right up to where the stream begins, with any number.
+        let mut nuisance = vec![MEDIA_VERSION << 4, 0];
+        nuisance.extend((0..40).map(|_| random.bits() as u8));
+        nuisance.truncate(15 + random.below(12) as usize);
+        world.receiver.on_datagram(&nuisance, world.now);
+    }
+    world.stream(60);
+    let (there, here) = (world.sender.path_counters(), world.receiver.path_counters());
+    assert_eq!((there.datagrams_lost, there.feedback_malformed, here.datagrams_missing), (0, 0, 0));
+    assert_eq!(world.receiver.stats().datagrams_malformed, 1_000);
 }
 
 #[test]

@@ -117,8 +117,9 @@ impl LinkTest {
         match (&mut self.course, TestDatagram::from_bytes(datagram)) {
             (Course::Measures(tester), None) => tester.on_datagram(datagram, now),
             (Course::Answers(path, turn), None) => {
-                let came = matches!(path.on_datagram(datagram, now), Datagram::Media(..));
-                if let (true, Some(turn)) = (came, turn) {
+                let Datagram::Media(envelope) = path.on_datagram(datagram, now) else { return };
+                path.on_media(&envelope, now);
+                if let Some(turn) = turn {
                     turn.has_begun = true;
                     turn.until = (now + SILENCE_MAX).min(turn.end);
                 }

@@ -76,7 +76,7 @@ impl SenderSession {
             }
             Datagram::States(_) => self.video.on_datagram(datagram),
             Datagram::Malformed(error) => FeedbackOutcome::Malformed(error.into()),
-            Datagram::Media(..) => FeedbackOutcome::Unexpected,
+            Datagram::Media(_) => FeedbackOutcome::Unexpected,
         }
     }
 
@@ -238,7 +238,7 @@ impl ReceiverSession {
     /// Takes a datagram. Afterwards take the events.
     pub fn on_datagram(&mut self, datagram: &[u8], now: Timestamp) -> DatagramOutcome {
         match self.path.on_datagram(datagram, now) {
-            Datagram::Media(_, arrived) => self.video.on_datagram(datagram, arrived, &self.path, now),
+            Datagram::Media(_) => self.video.on_datagram(datagram, &mut self.path, now),
             Datagram::Malformed(error) => DatagramOutcome::Malformed(error.into()),
             Datagram::Feedback(_) | Datagram::States(_) => DatagramOutcome::Unexpected,
         }

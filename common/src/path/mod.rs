@@ -125,22 +125,13 @@ pub enum FeedbackOutcome {
     Unexpected,
 }
 
-/// A media datagram as the path sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MediaArrival {
-    /// Time at which it left, peer's clock.
-    pub sent: Timestamp,
-    /// Time since the first of those that have overtaken it came, zero if none has; none if it is not new, as far as known.
-    pub late: Option<Duration>,
-}
-
 /// Whom a datagram is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Datagram {
     /// The path, which has taken it: a feedback report.
     Feedback(FeedbackOutcome),
     /// The receiving end of this stream.
-    Media(u8, MediaArrival),
+    Media(Envelope),
     /// The sending end of this stream.
     States(u8),
     /// Nobody: what is wrong with it.
@@ -450,16 +441,19 @@ impl Path {
             return Datagram::States(stream);
         }
         match Envelope::parse(datagram) {
-            Ok(envelope) => {
-                let sent = envelope.sent();
-                let late = if self.receives { self.reception.on_datagram(envelope.sequence, sent, now) } else { None };
-                Datagram::Media(envelope.stream, MediaArrival { sent, late })
-            }
+            Ok(envelope) => Datagram::Media(envelope),
             Err(error) => {
                 self.counters.datagrams_malformed += 1;
                 Datagram::Malformed(error)
             }
         }
+    }
+
+    /// Takes notice that a media datagram has come, once its stream has found it to be one of its own: what is none must not count as
+    /// arrived. Returns the time since the first of those that have overtaken it came, zero if none has; none if it is not new, as far
+    /// as known.
+    pub fn on_media(&mut self, envelope: &Envelope, now: Timestamp) -> Option<Duration> {
+        if self.receives { self.reception.on_datagram(envelope.sequence, envelope.sent(), now) } else { None }
     }
 
     fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> FeedbackOutcome {

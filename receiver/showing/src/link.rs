@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::{Peer, PublicKey};
-use common::path::{MediaArrival, Path, ProtocolViolation};
+use common::path::{Path, ProtocolViolation};
 use common::stream::video::{ReceiverEvent, ReceiverOptions, VideoReceiver};
 use common::units::{FrameId, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage, SourceState};
@@ -214,12 +214,11 @@ impl Stream for ReceiverLink {
         self.stream.on_control(message, path, now)
     }
 
-    fn on_datagram(&mut self, bytes: &[u8], arrived: Option<MediaArrival>, path: &mut Path, now: Timestamp) {
-        let Some(arrived) = arrived else { return };
+    fn on_datagram(&mut self, bytes: &[u8], path: &mut Path, now: Timestamp) {
         if let (Some(tap), Some(stream), true) = (&self.recording, &self.recorded, self.stream.is_streaming()) {
             tap.datagram(stream, bytes, now);
         }
-        self.stream.on_datagram(bytes, arrived, path, now);
+        self.stream.on_datagram(bytes, path, now);
         // At once: many datagrams may come together, and each may bring a frame.
         self.take_events(path, now);
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use common::config::Peer;
-use common::path::{MediaArrival, Path, PathCounters, ProtocolViolation};
+use common::path::{Path, PathCounters, ProtocolViolation};
 use common::stats::{CallState, HEARD_MAX, SenderReport, Stage, StageHistograms, Standing};
 use common::stream::video::{SenderEvent, VideoSender};
 use common::units::{Bitrate, Timestamp};
@@ -314,7 +314,7 @@ impl Stream for SenderLink {
         self.parts.stream.on_control(message, path, now)
     }
 
-    fn on_datagram(&mut self, bytes: &[u8], _: Option<MediaArrival>, _: &mut Path, _: Timestamp) {
+    fn on_datagram(&mut self, bytes: &[u8], _: &mut Path, _: Timestamp) {
         self.parts.stream.on_datagram(bytes);
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use common::config::Peer;
-use common::path::{MediaArrival, Path, ProtocolViolation};
+use common::path::{Path, ProtocolViolation};
 use common::units::Timestamp;
 use common::wire::control::ControlMessage;
 
@@ -31,9 +31,9 @@ pub trait Stream {
     /// Takes a message of the stream's other end, or the peer's goodbye.
     fn on_control(&mut self, message: ControlMessage, path: &mut Path, now: Timestamp)
     -> Result<(), ProtocolViolation>;
-    /// Takes a datagram of the stream's other end: media, of which the path knows when it left, or a report.
-    fn on_datagram(&mut self, bytes: &[u8], arrived: Option<MediaArrival>, path: &mut Path, now: Timestamp) {
-        let _ = (bytes, arrived, path, now);
+    /// Takes a datagram of the stream's other end: media, of which it tells the path, or a report.
+    fn on_datagram(&mut self, bytes: &[u8], path: &mut Path, now: Timestamp) {
+        let _ = (bytes, path, now);
     }
     /// Takes notice of a feedback report, which may have changed the target.
     fn on_feedback(&mut self, path: &Path) {

@@ -156,14 +156,14 @@ impl<'a> Streams<'a> {
     /// Takes a datagram.
     pub(super) fn on_datagram(&mut self, bytes: &[u8], now: Timestamp) {
         self.each(|stream, _| stream.on_heard(now));
-        let (id, arrived) = match self.path.on_datagram(bytes, now) {
+        let id = match self.path.on_datagram(bytes, now) {
             Datagram::Feedback(_) => return self.each(|stream, path| stream.on_feedback(path)),
-            Datagram::Media(number, arrived) => (StreamId::received(number), Some(arrived)),
-            Datagram::States(number) => (StreamId::sent(number), None),
+            Datagram::Media(envelope) => StreamId::received(envelope.stream),
+            Datagram::States(number) => StreamId::sent(number),
             Datagram::Malformed(_) => return,
         };
         if let Some(place) = self.find(id).filter(|&place| !self.entries[place].ended) {
-            self.entries[place].stream.on_datagram(bytes, arrived, &mut self.path, now);
+            self.entries[place].stream.on_datagram(bytes, &mut self.path, now);
         }
     }
 

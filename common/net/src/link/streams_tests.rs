@@ -1,4 +1,3 @@
-use common::path::MediaArrival;
 use common::wire::PROTOCOL_VERSION;
 use common::wire::media::MEDIA_VERSION;
 
@@ -43,7 +42,7 @@ impl Stream for Half {
         self.heard.push("control");
         Ok(())
     }
-    fn on_datagram(&mut self, _: &[u8], _: Option<MediaArrival>, _: &mut Path, _: Timestamp) {
+    fn on_datagram(&mut self, _: &[u8], _: &mut Path, _: Timestamp) {
         self.heard.push("datagram");
     }
     fn on_target(&mut self, path: &Path) {

@@ -15,7 +15,7 @@ use self::inbound::Inbound;
 use super::VIDEO;
 use super::reassemble::DatagramOutcome;
 use crate::act_limit::ActLimit;
-use crate::path::{MediaArrival, Outbox, Path, ProtocolViolation};
+use crate::path::{Outbox, Path, ProtocolViolation};
 use crate::reason::{Reason, Reasons};
 use crate::units::Timestamp;
 use crate::wire::control::{ByeReason, ControlMessage, SourceState};
@@ -187,17 +187,11 @@ impl VideoReceiver {
         inbound.map_or(SourceState::Gives, |inbound| inbound.source)
     }
 
-    /// Takes a datagram, of which the path knows when it left. Afterwards take the events.
-    pub fn on_datagram(
-        &mut self,
-        datagram: &[u8],
-        arrived: MediaArrival,
-        path: &Path,
-        now: Timestamp,
-    ) -> DatagramOutcome {
+    /// Takes a datagram. Afterwards take the events.
+    pub fn on_datagram(&mut self, datagram: &[u8], path: &mut Path, now: Timestamp) -> DatagramOutcome {
         self.counters.bytes_received += datagram.len() as u64;
         let outcome = match &mut self.inbound {
-            Some(inbound) if self.phase == ReceiverPhase::Streaming => inbound.on_datagram(datagram, arrived, now),
+            Some(inbound) if self.phase == ReceiverPhase::Streaming => inbound.on_datagram(datagram, path, now),
             _ => DatagramOutcome::Unexpected,
         };
         *match outcome {

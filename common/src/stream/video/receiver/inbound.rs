@@ -5,7 +5,7 @@ use std::time::Duration;
 use picture::params::StreamParams;
 
 use super::events::{ArrivedFrame, ReceiverCounters, ReceiverOptions};
-use crate::path::MediaArrival;
+use crate::path::Path;
 use crate::path::pacing::BURST_INTERVAL;
 use crate::reason::{Reason, Reasons};
 use crate::stream::video::arrival::ExpectedArrival;
@@ -88,7 +88,7 @@ impl Inbound {
         [self.latency_max, self.overtaken_max] = waits(latency_max, self.interval);
     }
 
-    pub(super) fn on_datagram(&mut self, datagram: &[u8], arrived: MediaArrival, now: Timestamp) -> DatagramOutcome {
+    pub(super) fn on_datagram(&mut self, datagram: &[u8], path: &mut Path, now: Timestamp) -> DatagramOutcome {
         let (header, payload) = match MediaHeader::parse(datagram) {
             Ok(parsed) => parsed,
             Err(reason) => return DatagramOutcome::Malformed(reason.into()),
@@ -103,7 +103,7 @@ impl Inbound {
         if let Some(backlog) = &mut self.backlog {
             backlog.on_datagram(now);
         }
-        let MediaArrival { sent, late } = arrived;
+        let (sent, late) = (header.envelope.sent(), path.on_media(&header.envelope, now));
         if let Some(late) = late {
             self.jitter.on_datagram(sent, now);
             self.overtaking.on_datagram(late, now);
