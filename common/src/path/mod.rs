@@ -10,8 +10,10 @@
 //! ```
 
 pub mod clock;
+mod greeting;
 mod loss;
 mod outbox;
+mod outcome;
 pub(crate) mod pacing;
 mod peer_clock;
 mod rate;
@@ -25,9 +27,12 @@ pub mod ways;
 use std::time::Duration;
 
 use self::clock::ClockOffset;
+pub use self::greeting::Directions;
+use self::greeting::check_hello;
 pub use self::loss::LossEstimate;
 use self::loss::LossMeter;
 pub(crate) use self::outbox::Outbox;
+pub use self::outcome::{Datagram, FeedbackOutcome, PathCounters};
 use self::peer_clock::PeerClock;
 use self::rate::{RateControl, Told};
 use self::reception::Reception;
@@ -36,14 +41,14 @@ use self::shares::Shares;
 pub use self::shares::{Rank, Share};
 use self::watch::Watch;
 use crate::act_limit::ActLimit;
-use crate::reason::{Reason, ReasonCounts, Reasons};
+use crate::reason::{Reason, Reasons};
 use crate::units::{Bitrate, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage};
 use crate::wire::feedback::{FeedbackError, FeedbackHeader, is_feedback};
-use crate::wire::media::{Envelope, HeaderError};
-use crate::wire::{PROTOCOL_VERSION, ReportError, on_wire, states};
+use crate::wire::media::Envelope;
+use crate::wire::{PROTOCOL_VERSION, on_wire, states};
 
-/// PeerClock that are answered: 20 a second for long, as in a receiver's first moments; at once, twice as many as gather
+/// Pings that are answered: 20 a second for long, as in a receiver's first moments; at once, twice as many as gather
 /// while QUIC waits on a dead line.
 fn pings_allowed(now: Timestamp) -> ActLimit {
     ActLimit::new(64, Duration::from_millis(50), now)
@@ -63,79 +68,6 @@ impl ProtocolViolation {
     pub fn of(text: &str) -> Self {
         Self(format!("the peer broke the protocol: {text}"))
     }
-}
-
-/// Directions in which a machine's streams go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Directions {
-    /// It only sends.
-    Sends,
-    /// It only receives.
-    Receives,
-    /// It sends and receives, as its peer does.
-    Both,
-}
-
-/// The counts of a path since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PathCounters {
-    /// Datagrams that the peer has reported lost.
-    pub datagrams_lost: u64,
-    /// Datagrams that the peer has reported received.
-    pub datagrams_received: u64,
-    /// Feedback reports that were malformed, or that reported datagrams never sent.
-    pub feedback_malformed: u64,
-    /// Feedback reports that were overtaken by newer ones, or came while nothing was streamed.
-    pub feedback_unwanted: u64,
-    /// Round trip that the last feedback report shows, without the time that it waited to be sent.
-    pub rtt: Option<Duration>,
-    /// Time for which the program should have run while it sent, and did not.
-    pub send_stalled: Duration,
-    /// Time for which the program should have run while it received, in this connection, and did not.
-    pub receive_stalled: Duration,
-    /// Time for which the peer's program should have run and did not, as it says.
-    pub peer_stalled: Duration,
-    /// Datagrams of this connection that have left there and not come, as far as their numbers tell.
-    pub datagrams_missing: u64,
-    /// Datagrams that are of no kind.
-    pub datagrams_malformed: u64,
-    /// Decisions of the rate control, by reason.
-    pub reasons: ReasonCounts,
-}
-
-impl PathCounters {
-    /// Returns the share of the reported datagrams that were lost, 0 to 1.
-    pub fn loss(&self) -> f64 {
-        let reported = self.datagrams_lost + self.datagrams_received;
-        self.datagrams_lost as f64 / reported.max(1) as f64
-    }
-}
-
-/// The meaning of a feedback report, or of another datagram for a stream's sending end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FeedbackOutcome {
-    /// It has been taken into account.
-    Accepted,
-    /// It is older than one already taken.
-    OutOfDate,
-    /// It is none of this stream, and why.
-    Malformed(ReportError),
-    /// Nothing is streamed.
-    Unexpected,
-}
-
-/// Whom a datagram is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Datagram {
-    /// The path, which has taken it: a feedback report.
-    Feedback(FeedbackOutcome),
-    /// The receiving end of this stream.
-    Media(Envelope),
-    /// The sending end of this stream.
-    States(u8),
-    /// Nobody: what is wrong with it.
-    Malformed(HeaderError),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -553,19 +485,5 @@ impl Path {
         for reason in rate.take_reasons() {
             self.reasons.push(reason, &mut self.counters.reasons);
         }
-    }
-}
-
-/// Returns an error, as a sentence for both ends, unless the peer speaks our version and takes what we send, or sends what we take.
-fn check_hello(version: u16, sends: bool, own: Directions) -> Result<(), String> {
-    if version != PROTOCOL_VERSION {
-        return Err(format!(
-            "protocol versions {version} and {PROTOCOL_VERSION} do not understand each other: update the older program"
-        ));
-    }
-    match (own, sends) {
-        (Directions::Sends, true) => Err("both ends are senders: one must be a receiver".to_owned()),
-        (Directions::Receives, false) => Err("both ends are receivers: one must be a sender".to_owned()),
-        _ => Ok(()),
     }
 }

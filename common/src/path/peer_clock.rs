@@ -1,4 +1,4 @@
-//! PeerClock of a peer whose clock is wanted.
+//! The clock of a peer, which is asked for by pings.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::wire::control::ControlMessage;
 const FIRST_PINGS: u32 = 8;
 const FIRST_PING_INTERVAL: Duration = Duration::from_millis(50);
 const PING_INTERVAL: Duration = Duration::from_millis(500);
-/// PeerClock whose answer is still awaited.
+/// Pings whose answer is still awaited.
 const PINGS_OUTSTANDING: usize = 8;
 
 /// The pings of one connection, and what their answers show of the clock there.
