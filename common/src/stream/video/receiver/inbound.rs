@@ -56,9 +56,14 @@ struct Ending {
     deadline: Timestamp,
 }
 
+/// Shares of the frame interval for which a frame is waited for after its expected arrival, and overtaken datagrams after its end,
+/// unless a latency limit says otherwise. `config/table.rs` and the shell's `latency_limit.rs` say them to users.
+const WAITED: [u32; 2] = [3, 4];
+const OVERTAKEN_WAITED: [u32; 2] = [1, 5];
+
 /// Time for which a frame is waited for, and overtaken datagrams after its end.
 fn waits(latency_max: Option<Duration>, interval: Duration) -> [Duration; 2] {
-    [interval * 3 / 4, interval / 5].map(|usual| latency_max.unwrap_or(usual))
+    [WAITED, OVERTAKEN_WAITED].map(|[part, of]| latency_max.unwrap_or(interval * part / of))
 }
 
 impl Inbound {
@@ -263,5 +268,17 @@ impl Inbound {
     /// Returns the frames of which something came and that will not be released any more.
     pub(super) fn pending(&self) -> usize {
         self.reassembler.pending().count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_waited_for_three_quarters_of_an_interval_or_as_long_as_the_limit_says() {
+        let ms = Duration::from_millis;
+        assert_eq!(waits(None, ms(40)), [ms(30), ms(8)]);
+        assert_eq!(waits(Some(ms(25)), ms(40)), [ms(25), ms(25)]);
     }
 }
