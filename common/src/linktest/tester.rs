@@ -10,7 +10,7 @@ use crate::wire::media::{ENVELOPE_BYTES, Envelope};
 use crate::wire::on_wire;
 
 /// The load's stream.
-const STREAM: u8 = 0;
+pub(super) const STREAM: u8 = 0;
 /// Time between two frames of the load.
 const INTERVAL: Duration = Duration::from_micros(16_667);
 /// Time without load, and between two datagrams then.

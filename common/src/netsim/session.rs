@@ -54,10 +54,10 @@ impl SenderSession {
 
     /// Takes a message of the peer.
     pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
-        if self.path.takes(&message, now)? {
-            self.video.on_control(message, &mut self.path, now)?;
-        } else if self.path.has_greeted() {
-            self.video.on_greeted();
+        match self.path.on_control(message, now)? {
+            Some(message) => self.video.on_control(message, &mut self.path, now)?,
+            None if self.path.has_greeted() => self.video.on_greeted(),
+            None => {}
         }
         Ok(())
     }
@@ -212,7 +212,10 @@ impl ReceiverSession {
 
     /// Takes a message of the peer.
     pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
-        if self.path.takes(&message, now)? { self.video.on_control(message, &self.path, now) } else { Ok(()) }
+        match self.path.on_control(message, now)? {
+            Some(message) => self.video.on_control(message, &mut self.path, now),
+            None => Ok(()),
+        }
     }
 
     /// Takes notice that the decoder for the last [`ReceiverEvent::Start`] is there.

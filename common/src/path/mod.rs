@@ -101,8 +101,8 @@ pub struct Path {
     stalled: Duration,
     stalled_told: Duration,
     reception: Reception,
-    /// True once a stream of this connection comes: feedback reports leave.
-    receives: bool,
+    /// Numbers of the streams that come: while there are any, feedback reports leave.
+    coming: Vec<u8>,
     /// Stalls of this connection that the peer has told of.
     peer_stalled: Duration,
     pings: PeerClock,
@@ -134,7 +134,7 @@ impl Path {
             stalled: Duration::ZERO,
             stalled_told: Duration::ZERO,
             reception: Reception::new(now),
-            receives: false,
+            coming: Vec::new(),
             peer_stalled: Duration::ZERO,
             pings: PeerClock::new(now),
             pings_answered: pings_allowed(now),
@@ -164,65 +164,49 @@ impl Path {
         (self.next_sequence, self.sent) = (SequenceNumber(0), SentLog::default());
         self.reported_before = (self.counters.datagrams_lost, self.counters.datagrams_received);
         self.counters.rtt = None;
-        (self.receives, self.peer_stalled) = (false, Duration::ZERO);
+        self.coming.clear();
+        self.peer_stalled = Duration::ZERO;
         self.pings = PeerClock::new(Timestamp::default());
         self.control.clear();
         self.phase = Phase::Disconnected;
     }
 
-    /// Takes a message about the path. Afterwards [`Self::has_greeted`] may be true.
-    pub fn on_control(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+    /// Takes a message if it is about the path; [`Self::has_greeted`] may be true then. Returns one that is for a stream, if streams may
+    /// hear it: before Hello they hear a Bye only.
+    pub fn on_control(
+        &mut self,
+        message: ControlMessage,
+        now: Timestamp,
+    ) -> Result<Option<ControlMessage>, ProtocolViolation> {
         match (self.phase, message) {
-            (Phase::Disconnected | Phase::Over, _) => Ok(()),
-            (_, ControlMessage::Bye { .. }) => {
-                self.phase = Phase::Over;
-                Ok(())
-            }
+            (Phase::Disconnected | Phase::Over, _) => return Ok(None),
             (Phase::Greeting, ControlMessage::Hello { version, sends }) => {
-                if let Err(text) = check_hello(version, sends, self.directions) {
-                    return self.violation(&text);
-                }
+                check_hello(version, sends, self.directions).or_else(|text| self.violation(&text))?;
                 self.phase = Phase::Greeted;
                 if self.asks_time() {
                     self.ping(now);
                 }
-                Ok(())
             }
+            (Phase::Greeting, bye @ ControlMessage::Bye { .. }) => return Ok(Some(bye)),
+            (Phase::Greeting, _) => self.violation("a message before Hello")?,
+            (Phase::Greeted, ControlMessage::Hello { .. }) => self.violation("a second Hello")?,
             (Phase::Greeted, ControlMessage::Ping { id, sent }) => {
                 if !self.pings_answered.take(now) {
-                    return self.violation("more than 64 pings at once or 20 a second");
+                    self.violation("more than 64 pings at once or 20 a second")?;
                 }
                 self.control.push(ControlMessage::Pong { id, ping_sent: sent, received: now, sent: now });
-                Ok(())
             }
             (Phase::Greeted, ControlMessage::Pong { id, received, sent, .. }) => {
                 self.pings.on_pong(id, received, sent, now);
-                Ok(())
             }
             (Phase::Greeted, ControlMessage::Stalled { total }) => {
                 let more = total.saturating_sub(self.peer_stalled);
                 self.peer_stalled = self.peer_stalled.max(total);
                 self.counters.peer_stalled = self.counters.peer_stalled.saturating_add(more);
-                Ok(())
             }
-            (Phase::Greeting, _) => self.violation("a message before Hello"),
-            (Phase::Greeted, ControlMessage::Hello { .. }) => self.violation("a second Hello"),
-            (Phase::Greeted, _) => self.violation("a message about no stream that only streams have"),
+            (Phase::Greeted, message) => return Ok(Some(message)),
         }
-    }
-
-    /// Takes a message if it is about the path; returns true if it is for a stream, and streams may hear it. Before Hello none does.
-    pub fn takes(&mut self, message: &ControlMessage, now: Timestamp) -> Result<bool, ProtocolViolation> {
-        if message.is_of_path() {
-            return self.on_control(message.clone(), now).map(|()| false);
-        }
-        match self.phase {
-            Phase::Greeting if !matches!(message, ControlMessage::Bye { .. }) => {
-                self.violation("a message before Hello").map(|()| false)
-            }
-            Phase::Greeting | Phase::Greeted => Ok(true),
-            Phase::Disconnected | Phase::Over => Ok(false),
-        }
+        Ok(None)
     }
 
     /// Returns true if both Hellos are there and no Bye: streams may begin.
@@ -264,11 +248,19 @@ impl Path {
         (self.stalled, self.stalled_told) = (Duration::ZERO, Duration::ZERO);
     }
 
-    /// Takes notice that a stream comes from now on: feedback reports leave.
-    pub fn receive(&mut self, now: Timestamp) {
-        if !std::mem::replace(&mut self.receives, true) {
+    /// Takes notice that stream `number` of the peer comes from now on: feedback reports leave.
+    pub fn receive(&mut self, number: u8, now: Timestamp) {
+        if self.coming.is_empty() {
             self.reception.begin(now);
         }
+        if !self.coming.contains(&number) {
+            self.coming.push(number);
+        }
+    }
+
+    /// Takes notice that stream `number` of the peer comes no more. With the last one feedback reports end.
+    pub fn end_receiving(&mut self, number: u8) {
+        self.coming.retain(|&coming| coming != number);
     }
 
     /// Takes notice that what leaves from now on takes another way, which may be longer: that is no queue.
@@ -385,7 +377,7 @@ impl Path {
     /// arrived. Returns the time since the first of those that have overtaken it came, zero if none has; none if it is not new, as far
     /// as known.
     pub fn on_media(&mut self, envelope: &Envelope, now: Timestamp) -> Option<Duration> {
-        if self.receives { self.reception.on_datagram(envelope.sequence, envelope.sent(), now) } else { None }
+        if self.coming.is_empty() { None } else { self.reception.on_datagram(envelope.sequence, envelope.sent(), now) }
     }
 
     fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> FeedbackOutcome {
@@ -435,13 +427,13 @@ impl Path {
 
     /// Returns the feedback report that is due.
     pub fn poll_datagram(&mut self, now: Timestamp) -> Option<Vec<u8>> {
-        if self.receives { self.reception.poll(now) } else { None }
+        if self.coming.is_empty() { None } else { self.reception.poll(now) }
     }
 
     /// Returns the time to poll for datagrams and call [`Self::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
         let ping = self.asks_time().then(|| self.pings.next_at());
-        let feedback = self.receives.then(|| self.reception.next_at());
+        let feedback = (!self.coming.is_empty()).then(|| self.reception.next_at());
         let silence = self.rate.as_ref().map(RateControl::next_timeout);
         let look = self.watch.as_ref().map(Watch::next_at);
         [ping, feedback, silence, look].into_iter().flatten().min()

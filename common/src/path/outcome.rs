@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::reason::ReasonCounts;
 use crate::wire::ReportError;
 use crate::wire::media::{Envelope, HeaderError};
+
 /// The counts of a path since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathCounters {

@@ -3,6 +3,7 @@
 //! A program implements [`Stream`] for each end of a stream, puts those that it has with a peer into [`Streams`], and gives them to
 //! [`run`].
 
+mod active;
 mod dial;
 mod drive;
 mod meet;

@@ -113,30 +113,30 @@ impl<'a> Streams<'a> {
         now: Timestamp,
     ) -> Result<(), ProtocolViolation> {
         self.each(|stream, _| stream.on_heard(now));
-        if !self.path.takes(&message, now)? {
-            if self.path.has_greeted() && matches!(message, ControlMessage::Hello { .. }) {
+        let had_greeted = self.path.has_greeted();
+        let Some(message) = self.path.on_control(message, now)? else {
+            if self.path.has_greeted() && !had_greeted {
                 self.each(|stream, path| stream.on_greeted(path));
             }
             return Ok(());
-        }
-        let Some(id) = about.map(StreamId::other_end) else {
-            return match message {
-                ControlMessage::Bye { .. } => {
-                    let mut heard = Ok(());
-                    self.each(|stream, path| {
-                        let of_this = stream.on_control(message.clone(), path, now);
-                        heard = std::mem::replace(&mut heard, Ok(())).and(of_this);
-                    });
-                    heard
-                }
-                _ => self.path.violation("a message about no stream that only streams have"),
-            };
         };
+        let Some(id) = about.map(StreamId::other_end) else { return self.on_control_of_all(message, now) };
         match self.find(id).map(|place| &mut self.entries[place]) {
             Some(entry) if entry.ended => Ok(()),
             Some(entry) => entry.stream.on_control(message, &mut self.path, now),
             None => self.on_unknown(id, &message),
         }
+    }
+
+    /// Takes a message about no stream: a goodbye is one of all streams.
+    fn on_control_of_all(&mut self, message: ControlMessage, now: Timestamp) -> Result<(), ProtocolViolation> {
+        if !matches!(message, ControlMessage::Bye { .. }) {
+            return self.path.violation("a message about no stream that only streams have");
+        }
+        for entry in self.entries.iter_mut().filter(|entry| !entry.ended) {
+            entry.stream.on_control(message.clone(), &mut self.path, now)?;
+        }
+        Ok(())
     }
 
     /// Answers what is said about a stream that this program does not know, such as that of a newer one.
@@ -268,7 +268,13 @@ impl<'a> Streams<'a> {
             match entry.stream.poll_action(&mut self.path, now) {
                 Some(Action::Fail(why)) => failure = failure.or(Some(why)),
                 Some(Action::Disconnect) => self.disconnect = true,
-                Some(Action::End) => entry.ended = true,
+                Some(Action::End) => {
+                    entry.ended = true;
+                    match entry.id.end {
+                        StreamEnd::Sender => self.path.end(entry.id.number),
+                        StreamEnd::Receiver => self.path.end_receiving(entry.id.number),
+                    }
+                }
                 None => {}
             }
         }

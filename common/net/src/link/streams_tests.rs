@@ -23,6 +23,8 @@ pub(crate) struct Half {
     says: Option<ControlMessage>,
     datagram: Option<Vec<u8>>,
     food: u32,
+    /// Media come as soon as both have greeted.
+    comes: bool,
     action: Option<Action>,
     timeout: Option<Timestamp>,
 }
@@ -32,8 +34,11 @@ impl Stream for Half {
         self.heard.push("connected");
         self.max_datagrams.push(path.max_datagram());
     }
-    fn on_greeted(&mut self, _: &mut Path) {
+    fn on_greeted(&mut self, path: &mut Path) {
         self.heard.push("greeted");
+        if self.comes {
+            path.receive(VIDEO, now());
+        }
     }
     fn on_disconnected(&mut self, _: &mut Path, _: Timestamp) {
         self.heard.push("disconnected");
@@ -194,6 +199,19 @@ fn one_direction_ends_and_the_other_goes_on() {
     (sending.action, receiving.action) = (Some(Action::End), Some(Action::End));
     let (mut call, _) = both(&mut sending, &mut receiving);
     assert_eq!(call.poll_action(now()), Some(Action::End));
+}
+
+#[test]
+fn feedback_reports_end_with_the_stream_that_they_are_for() {
+    let later = Timestamp::from_us(1_000_000);
+    for ends in [false, true] {
+        let [mut sending, mut receiving] = <[Half; 2]>::default();
+        receiving.comes = true;
+        receiving.action = ends.then_some(Action::End);
+        let (mut call, _) = both(&mut sending, &mut receiving);
+        assert_eq!(call.poll_action(now()), None);
+        assert_eq!(call.poll_datagram(later).is_some(), !ends);
+    }
 }
 
 #[test]

@@ -114,7 +114,7 @@ impl VideoReceiver {
     pub fn on_control(
         &mut self,
         message: ControlMessage,
-        path: &Path,
+        path: &mut Path,
         now: Timestamp,
     ) -> Result<(), ProtocolViolation> {
         match (self.phase, message) {
@@ -163,7 +163,7 @@ impl VideoReceiver {
     /// Takes notice that the decoder for the last [`ReceiverEvent::Start`] is there.
     pub fn ready(&mut self, path: &mut Path, now: Timestamp) {
         if self.phase == ReceiverPhase::Preparing {
-            path.receive(now);
+            path.receive(VIDEO, now);
             self.phase = ReceiverPhase::Streaming;
             self.control.push(ControlMessage::Ready);
         }
@@ -192,7 +192,11 @@ impl VideoReceiver {
         self.counters.bytes_received += datagram.len() as u64;
         let outcome = match &mut self.inbound {
             Some(inbound) if self.phase == ReceiverPhase::Streaming => inbound.on_datagram(datagram, path, now),
-            _ => DatagramOutcome::Unexpected,
+            Some(inbound) => {
+                inbound.on_early_datagram(datagram, path, now);
+                DatagramOutcome::Unexpected
+            }
+            None => DatagramOutcome::Unexpected,
         };
         *match outcome {
             DatagramOutcome::Accepted => &mut self.counters.datagrams_accepted,
@@ -285,7 +289,7 @@ impl VideoReceiver {
         }
     }
 
-    fn on_bye(&mut self, reason: ByeReason, path: &Path, now: Timestamp) {
+    fn on_bye(&mut self, reason: ByeReason, path: &mut Path, now: Timestamp) {
         if let (ByeReason::Finished { last_frame }, Some(inbound)) = (&reason, &mut self.inbound) {
             if !inbound.is_ending() {
                 inbound.on_finished(*last_frame, now);
@@ -293,6 +297,7 @@ impl VideoReceiver {
             }
             return;
         }
+        path.end_receiving(VIDEO);
         self.drop_stream();
         self.phase = ReceiverPhase::Over;
         match reason {

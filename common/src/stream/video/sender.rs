@@ -229,7 +229,10 @@ impl VideoSender {
     ) -> Result<(), ProtocolViolation> {
         match (self.phase, message) {
             (SenderPhase::Disconnected | SenderPhase::Over, _) => {}
-            (_, ControlMessage::Bye { reason }) => self.on_bye(reason),
+            (_, ControlMessage::Bye { reason }) => {
+                path.end(VIDEO);
+                self.on_bye(reason);
+            }
             (SenderPhase::Preparing, ControlMessage::Ready) => {
                 self.phase = SenderPhase::Streaming;
                 path.begin(VIDEO, Share { rank: RANK, needs: None, interval: self.params.frame_rate.interval() }, now);

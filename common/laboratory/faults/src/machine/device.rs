@@ -53,7 +53,7 @@ pub(crate) const CALLS: [&str; 12] = [
 /// A layer, and the OpenCL loader that takes it.
 #[derive(Debug)]
 pub(crate) struct Layer {
-    library: PathBuf,
+    layer: PathBuf,
     /// Folder in which it is looked for first; none: the system's takes layers.
     loader: Option<PathBuf>,
 }
@@ -66,10 +66,10 @@ impl Layer {
     /// Makes the layer in `folder`, and finds a loader that takes it when `program` lists its devices: the one that it finds by
     /// itself, or another one of the system. None: there is no such loader ([`NO_LOADER`]).
     pub(crate) fn build(folder: &Path, program: &Path) -> Result<Option<Self>> {
-        let (source, library) = (folder.join("layer.c"), folder.join("layer.so"));
+        let (source, built) = (folder.join("layer.c"), folder.join("layer.so"));
         std::fs::write(&source, LAYER)?;
         let mut gcc = Command::new("gcc");
-        gcc.args(["-O2", "-shared", "-fPIC", "-o"]).args([&library, &source]);
+        gcc.args(["-O2", "-shared", "-fPIC", "-o"]).args([&built, &source]);
         let made = gcc.output().context("gcc does not start: install it and ocl-icd-opencl-dev")?;
         if !made.status.success() {
             bail!("gcc makes no OpenCL layer: {}", String::from_utf8_lossy(&made.stderr));
@@ -86,7 +86,7 @@ impl Layer {
             folders.push(Some(alone));
         }
         for loader in folders {
-            let layer = Self { library: library.clone(), loader };
+            let layer = Self { layer: built.clone(), loader };
             if layer.is_taken(program, &folder.join("probe"))? {
                 return Ok(Some(layer));
             }
@@ -104,7 +104,7 @@ impl Layer {
     /// Lets `command` run with the layer, which the file `control` commands.
     pub(crate) fn join(&self, command: &mut Command, control: &Path) -> Result<()> {
         tell(control, DeviceAct::Work)?;
-        command.env("OPENCL_LAYERS", &self.library).env("DUET_LAYER", control);
+        command.env("OPENCL_LAYERS", &self.layer).env("DUET_LAYER", control);
         if let Some(loader) = &self.loader {
             command.env("LD_LIBRARY_PATH", loader);
         }

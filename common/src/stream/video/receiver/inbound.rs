@@ -56,6 +56,9 @@ struct Ending {
     deadline: Timestamp,
 }
 
+/// Frames before a stream's first of which something may be under way.
+const BEFORE_MAX: i32 = 256;
+
 /// Shares of the frame interval for which a frame is waited for after its expected arrival, and overtaken datagrams after its end,
 /// unless a latency limit says otherwise. `config/table.rs` and the shell's `latency_limit.rs` say them to users.
 const WAITED: [u32; 2] = [3, 4];
@@ -93,12 +96,29 @@ impl Inbound {
         [self.latency_max, self.overtaken_max] = waits(latency_max, self.interval);
     }
 
+    /// Takes a datagram while the decoder is not there: one of the stream before, which was under way, has arrived.
+    pub(super) fn on_early_datagram(&self, datagram: &[u8], path: &mut Path, now: Timestamp) {
+        if let Ok((header, _)) = MediaHeader::parse(datagram) {
+            self.is_of_before(&header, path, now);
+        }
+    }
+
+    /// Returns true for a datagram of a frame before this stream's first. The path learns that it has arrived if that frame is not long
+    /// ago.
+    fn is_of_before(&self, header: &MediaHeader, path: &mut Path, now: Timestamp) -> bool {
+        let before = self.start.ahead_of(header.frame);
+        if (1..=BEFORE_MAX).contains(&before) {
+            path.on_media(&header.envelope, now);
+        }
+        before > 0
+    }
+
     pub(super) fn on_datagram(&mut self, datagram: &[u8], path: &mut Path, now: Timestamp) -> DatagramOutcome {
         let (header, payload) = match MediaHeader::parse(datagram) {
             Ok(parsed) => parsed,
             Err(reason) => return DatagramOutcome::Malformed(reason.into()),
         };
-        if self.start.is_newer_than(header.frame) {
+        if self.is_of_before(&header, path, now) {
             return DatagramOutcome::Late;
         }
         let outcome = self.reassembler.on_media(&header, payload, now);

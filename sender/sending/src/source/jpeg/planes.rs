@@ -41,7 +41,7 @@ impl Way {
 /// Decodes pictures; keeps its memory.
 #[derive(Debug, Default)]
 pub(super) struct Planes {
-    library: Option<Decompressor>,
+    decompressor: Option<Decompressor>,
     room: Vec<u8>,
 }
 
@@ -56,8 +56,8 @@ impl Planes {
         size: FrameSize,
         data: &mut Vec<u8>,
     ) -> Result<PixelFormat, JpegFault> {
-        let library = match &mut self.library {
-            Some(library) => library,
+        let decompressor = match &mut self.decompressor {
+            Some(decompressor) => decompressor,
             none => none.insert(Decompressor::new().map_err(|error| JpegFault::Damaged(error.to_string()))?),
         };
         let (width, height) = (size.width(), size.height());
@@ -69,7 +69,7 @@ impl Planes {
                 let room = if is_ready { &mut *data } else { &mut self.room };
                 room.resize(bytes, 0);
                 let image = YuvImage { pixels: room.as_mut_slice(), width, align: 1, height, subsamp };
-                let result = library.decompress_to_yuv(jpeg, image);
+                let result = decompressor.decompress_to_yuv(jpeg, image);
                 if !is_ready {
                     arrange(format, size, &self.room, data);
                 }
@@ -78,7 +78,7 @@ impl Planes {
             Way::Full | Way::Rgb => {
                 data.resize(PixelFormat::YCbCr8.bytes(size), 0);
                 let (pixels, format) = (data.as_mut_slice(), turbojpeg::PixelFormat::RGB);
-                let result = library.decompress(jpeg, Image { pixels, width, pitch: 3 * width, height, format });
+                let result = decompressor.decompress(jpeg, Image { pixels, width, pitch: 3 * width, height, format });
                 if way == Way::Rgb {
                     convert(data);
                 }
