@@ -255,7 +255,7 @@ report! {
         bits_per_pixel: f64, gauge;
         /// Rate that the frames are made for, bits a second.
         rate_target_bps: u64, gauge;
-        /// Round trip; null before it is known.
+        /// Round trip; not there, or null in the file, before it is known.
         rtt_us: Option<u64>, gauge;
         /// Share of the datagrams that did not arrive, 0 to 1.
         loss: f64, gauge as "loss_ratio";
@@ -315,9 +315,9 @@ report! {
         held_computer_ms_max: f64, gauge as "held_by_computer_ms_max";
         /// Latency from capture to present.
         latency_us: Percentiles, summary;
-        /// Sender's clock minus the receiver's; null before it is known.
+        /// Sender's clock minus the receiver's; not there, or null in the file, before it is known.
         clock_offset_us: Option<i64>, gauge;
-        /// Bound of its error, which is that of the latencies, too; null before it is known.
+        /// Bound of its error, which is that of the latencies, too; not there, or null in the file, before it is known.
         clock_error_us: Option<u64>, gauge;
         /// True if that error is so large that the latencies are doubtful: more than 2 ms.
         clock_suspect: bool, hidden;

@@ -84,6 +84,10 @@ fn the_readme_lists_the_musicians_keys() {
 fn each_key_says_what_it_is() {
     for (section, key) in SECTIONS.iter().flat_map(|section| section.keys.iter().map(move |key| (section, key))) {
         assert!(key.why[0].len() > 20 && key.why.iter().all(|line| line.starts_with(' ')), "{}", key.name);
+        assert!(key.why.iter().all(|line| line.ends_with(['.', ')'])), "{} ends in the middle of a sentence", key.name);
+        let was = key.was.rsplit_once('.').map_or(key.name, |(_, was)| was);
+        let is_other = [("window", "backend"), ("identity", "file")].contains(&(key.name, was));
+        assert!(was == key.name || is_other, "{} was not {was}", key.name);
         assert!(key.program != Program::Receiver || section.name == "expert", "{} would be in the list", key.name);
     }
     let keys = SECTIONS.iter().filter(|section| section.name != "expert").flat_map(|section| section.keys);

@@ -53,7 +53,7 @@ fn named(text: &str) -> Vec<String> {
 
 #[test]
 fn names_of_tests_and_attacks_are_found_in_prose() {
-    let text = "Nothing is believed: `no_byte_is`, attack `many-bytes`; `make test`, `[reach] house = false`, `x`.";
+    let text = "Nothing is believed: `no_byte_is`, attack `many-bytes`; `make test`, `[expert] house = false`, `x`.";
     assert_eq!(named(text), ["no_byte_is", "attack `many-bytes`"]);
 }
 

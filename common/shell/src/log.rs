@@ -43,14 +43,15 @@ fn filter(text: &str) -> Option<Targets> {
     given.join(",").parse().ok()
 }
 
-/// Writes a last line, which needs no newline, after everything logged. Waits for its reader, but not for long.
+/// Writes a line, which needs no newline, at once or after everything logged. Waits for its reader, but not for long.
 pub fn last_words(line: &str) {
     match OUTLET.get() {
         Some(outlet) => {
             outlet.send(format!("{line}\n").into_bytes());
             outlet.flush();
         }
-        None => eprintln!("{line}"),
+        // Whoever started this may not listen.
+        None => drop(writeln!(io::stderr(), "{line}")),
     }
 }
 

@@ -78,6 +78,10 @@ impl<'t> Reader<'t> {
         for (name, value) in sections {
             let section = SECTIONS.into_iter().find(|section| section.name == name.get_ref());
             let section = section.ok_or_else(|| self.unknown(name, None))?;
+            if section.name == PEER && value.get_ref().as_table().is_some() {
+                let message = format!("write {}, with two brackets: there may be several", section.header());
+                return Err(ConfigError::Syntax { line: self.line(name), message });
+            }
             let tables = match value.get_ref() {
                 DeValue::Table(table) => std::slice::from_ref(table).iter().collect(),
                 DeValue::Array(tables) => tables.iter().filter_map(|table| table.get_ref().as_table()).collect(),
@@ -114,8 +118,13 @@ impl<'t> Reader<'t> {
         for (section, key) in
             SECTIONS.into_iter().flat_map(|section| section.keys.iter().map(move |key| (section, key)))
         {
-            let Some((was, value)) = taken(sections, key.was) else { continue };
-            let (line, before) = (self.line(&was), key.was.split('.').next().unwrap_or_default());
+            let (old, before) = (taken(sections, key.was), key.was.split('.').next().unwrap_or_default());
+            // Also one without a key: those of before, with all keys commented out, are in many files.
+            if sections.get(before).and_then(|left| left.get_ref().as_table()).is_some_and(DeTable::is_empty) {
+                sections.remove(before);
+            }
+            let Some((was, value)) = old else { continue };
+            let line = self.line(&was);
             self.old.push(match was.get_ref() == key.name {
                 true => format!("`{}` (line {line}) is in {} now", key.name, section.header()),
                 false => {
@@ -127,14 +136,11 @@ impl<'t> Reader<'t> {
                     )
                 }
             });
-            if sections.get(before).and_then(|left| left.get_ref().as_table()).is_some_and(DeTable::is_empty) {
-                sections.remove(before);
-            }
             let now = sections.entry(named(section.name)).or_insert_with(empty);
             if let DeValue::Table(now) = now.get_mut()
                 && now.insert(Spanned::new(was.span(), Cow::Borrowed(key.name)), value).is_some()
             {
-                let message = format!("`{}` is in {} too: leave this one out", was.get_ref(), section.header());
+                let message = format!("`{}` is in {} too: leave this one out", key.name, section.header());
                 return Err(ConfigError::Syntax { line, message });
             }
         }

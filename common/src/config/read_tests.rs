@@ -84,8 +84,13 @@ fn keys_of_before_are_read_and_it_is_said_what_to_write_now() {
         ]
     );
     assert_eq!(read("[expert]\ngso = false\n[video]\nfps = 30", Program::Sender).unwrap().1, [""; 0]);
+    assert_eq!(read("[identity]\n#file = \"\"\n[compute]\n", Program::Sender).unwrap().1, [""; 0]);
     let error = parse_sender("[codec]\nprofile = \"pcwt\"").unwrap_err().to_string();
     assert_eq!(error, "`codec.profile`: it is `quad` always: leave it out");
     let error = parse_sender("[network]\ngso = false\n[expert]\ngso = true").unwrap_err().to_string();
     assert_eq!(error, "line 2: `gso` is in [expert] too: leave this one out");
+    let error = parse_sender("[display]\nbackend = \"winit\"\n[expert]\nwindow = \"auto\"").unwrap_err().to_string();
+    assert_eq!(error, "line 2: `window` is in [expert] too: leave this one out");
+    let error = parse_sender("[peer]\nname = \"clara\"").unwrap_err().to_string();
+    assert_eq!(error, "line 1: write [[peer]], with two brackets: there may be several");
 }

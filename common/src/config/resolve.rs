@@ -185,7 +185,10 @@ fn link_mode(file: &ConfigFile, dials_by_default: bool) -> Result<LinkMode, Conf
         let message = match address.contains('%') {
             true => format!("`{address}` is not an address to listen at: this machine has no network of that name"),
             false => {
-                format!("`{address}` is not an address to listen at: write IP:PORT, such as 0.0.0.0:4820 or [::]:4820")
+                format!(
+                    "`{address}` is not an address to listen at: write IP:PORT, such as 0.0.0.0:4820 or [::]:4820; one that \
+                     only the sender dials belongs in [sender.network]"
+                )
             }
         };
         value("network.address", message)

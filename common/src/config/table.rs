@@ -47,11 +47,12 @@ impl Section {
 
 /// Keys before whose default is set have `=`, those that are unset and shown with an example `~`.
 macro_rules! section {
-    ($(#[doc = $about:literal])+ $struct:ident $name:literal {
+    ($(#[derive($more:ident)])? $(#[doc = $about:literal])+ $struct:ident $name:literal {
         $($(#[doc = $why:literal])+ $program:ident $key:ident: $type:ty, $sign:tt $shown:expr $(, was $was:literal)?;)+
     }) => {
         $(#[doc = $about])+
-        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        $(#[derive($more)])?
+        #[derive(Clone, Debug, PartialEq, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $struct {
             $($(#[doc = $why])+ pub $key: $type,)+
@@ -142,7 +143,8 @@ section! {
         /// Bits a second that nothing exceeds, whatever asks. Unset: twice the rate of the start, for keys during the call.
         Sender rate_max: Option<String>, ~ "50M";
         /// true: pictures go and come over one connection and UDP port, as with `sender call`. Both machines must do it.
-        /// For a service that calls, with mode = "meet". What comes has statistics and a recording with "-received" in their names.
+        /// For a service that calls, with mode = "meet", in [sender.network]: the receiver alone refuses it.
+        /// What comes has statistics and a recording with "-received" in their names.
         Sender share_port: bool, = false;
     }
 }
@@ -182,6 +184,7 @@ section! {
 }
 
 section! {
+    #[derive(Default)]
     /// A machine that may connect: no other gets a byte. One section each. `invite`, `join` and `pair` write them.
     PeerSection "peer" {
         /// Name used in messages. Unset: the start of the key.
@@ -243,11 +246,12 @@ section! {
         /// Refused is also what needs a larger transform than these, or comes faster than 120 of these a second.
         Both size_max: String, = "3840x2160", was "display.size_max";
         /// IP:PORT of a page for Prometheus with what [stats] file has, at /metrics. Whoever reaches it can read it. Unset: none.
+        /// Two programs on one machine need an address each: that of the receiver goes into [receiver.expert].
         Both metrics: Option<String>, ~ "127.0.0.1:9464", was "stats.metrics";
         /// File that gets a JSON object for each picture shown; each start empties it. Empty: none.
         Both pictures: String, = "", was "stats.pictures";
-        /// Private key (Ed25519, PKCS#8 PEM, mode 0600), which `identity` makes. Empty: identity.pem in systemd's credentials or state
-        /// directory, else ~/.local/state/duet/identity.pem.
+        /// Private key (Ed25519, PKCS#8 PEM, mode 0600), which `identity` makes.
+        /// Empty: identity.pem in systemd's credentials or state directory, else ~/.local/state/duet/identity.pem.
         Both identity: String, = "", was "identity.file";
     }
 }
@@ -258,12 +262,6 @@ section! {
 pub enum LevelCount {
     Count(u64),
     Word(String),
-}
-
-impl Default for LevelCount {
-    fn default() -> Self {
-        Self::Word("full".to_owned())
-    }
 }
 
 /// Returns what the key at `section.key` is, for a program's help.

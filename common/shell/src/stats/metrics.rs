@@ -45,7 +45,7 @@ impl MetricsPage {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::AddrInUse => Failure::network(format!(
                 "the metrics page cannot have {address}: another program listens there; choose another port in \
-                 [expert] metrics"
+                 [expert] metrics, or one for the receiver alone in [receiver.expert]"
             )),
             _ => Failure::network(format!("the metrics page cannot have {address}: {error}")),
         };
