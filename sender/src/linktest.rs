@@ -23,7 +23,7 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Res
     let is_named = shared.peers.iter().any(|peer| peer.name == target);
     let tested = match &shared.mode {
         LinkMode::Meet(meet) if is_named => {
-            println!("looking for {target} as a call does, then testing the line, up to a minute");
+            println!("looking for {target} as a call does, then testing the line, about a minute");
             net::linktest::run(shared, Target::Named(meet))?
         }
         LinkMode::Listen(address) if is_named => {
@@ -43,7 +43,7 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, target: &str) -> Res
             if let Some(why) = unknown_name(target, &address, &shared.peers) {
                 return Err(Failure::usage(why));
             }
-            println!("testing the line to {address}, up to 40 seconds");
+            println!("testing the line to {address}, up to a minute");
             net::linktest::run(shared, Target::Address(&address))?
         }
     };
@@ -98,7 +98,7 @@ fn report(tested: &Tested, size: FrameSize, frame_rate: FrameRate) -> String {
             ms(back.loaded_p95_us),
             f64::from(back.lost_ppm) / 1e4,
         ),
-        None => "              from there to here not measured: the other side's Duet is older, or was interrupted\n"
+        None => "              from there to here not measured: the other side was interrupted, or nothing came from there\n"
             .to_owned(),
     };
     if usable.as_bps() == 0 {

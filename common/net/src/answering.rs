@@ -24,6 +24,15 @@ const TESTING: &str = "another link test is under way";
 /// True during a test: only one at a time is answered, since two would measure each other.
 static ANSWERING: AtomicBool = AtomicBool::new(false);
 
+/// Ends the time in which another tester is turned away, however a test ends.
+struct Answering;
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        ANSWERING.store(false, Ordering::Relaxed);
+    }
+}
+
 /// Answers a tester until it leaves, unless a call is on (`busy`) or begins.
 pub(crate) async fn answer(probing: Probing, busy: &AtomicBool) {
     if busy.load(Ordering::Relaxed) {
@@ -32,6 +41,7 @@ pub(crate) async fn answer(probing: Probing, busy: &AtomicBool) {
     if ANSWERING.swap(true, Ordering::Relaxed) {
         return probing.close(CloseCode::Busy, TESTING).await;
     }
+    let _answering = Answering;
     limited!(info, "{} at {} tests the link", probing.peer().name, probing.address());
     let mut test = LinkTest::answer(probing.max_datagram(), clock::now());
     let (code, why) = tokio::select! {
@@ -40,7 +50,6 @@ pub(crate) async fn answer(probing: Probing, busy: &AtomicBool) {
         () = tokio::time::sleep(ANSWER_MAX) => (CloseCode::Done, TOO_LONG),
     };
     probing.close(code, why).await;
-    ANSWERING.store(false, Ordering::Relaxed);
 }
 
 /// Lets one side of a test send and take datagrams until it is over, or has an outcome; an error if the connection ends before.

@@ -18,7 +18,7 @@ use crate::runtime::on_the_network;
 use crate::tls::Protocol;
 use crate::zones;
 
-/// The largest frame of such a window, bytes.
+/// The largest frame that the congestion window is made for, bytes.
 const WINDOW_FRAME_BYTES: usize = 256 << 10;
 
 /// The machine to which the link is tested.
@@ -42,7 +42,7 @@ pub struct Tested {
 }
 
 /// Tests the link to a machine that must list this one's key: over the way that a call would take. `config` gives
-/// identity, peers and socket options. Takes 15 to 40 seconds; ends early on SIGINT as every program does.
+/// identity, peers and socket options. Takes 15 to 60 seconds; ends early on SIGINT as every program does.
 pub fn run(config: &SharedConfig, target: Target<'_>) -> Result<Tested, Failure> {
     let identity = Identity::load(&Identity::path_of(config)?)?;
     let rate = LiveRate::new(WINDOW_RATE);

@@ -92,7 +92,7 @@ impl LinkTest {
         Self { max_datagram, has_begun: false, course, there: None, outcome: None }
     }
 
-    /// Returns the result of a side that has begun, once there is one.
+    /// Returns the result of a side that has begun, once there is one, or that the other side is silent.
     pub fn outcome(&self) -> Option<Result<Found, Silent>> {
         self.outcome
     }

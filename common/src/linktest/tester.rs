@@ -54,7 +54,8 @@ pub struct Measured {
     pub loss: f64,
     /// Share of the datagrams that did not arrive at the usable rate, 0 to 1.
     pub loss_loaded: f64,
-    /// Rate that the link carried for two seconds without queueing, with all that is around the datagrams; zero: none.
+    /// Rate that the link carried for two seconds without queueing, with all that is around the datagrams; zero: none. If it held none of
+    /// those tried, nine tenths of what came of the last.
     pub usable: Bitrate,
     /// The link may carry more than was tried.
     pub at_least: bool,
@@ -141,7 +142,7 @@ impl Tester {
         };
         Self {
             path: Path::new(Directions::Sends, CAP_FIRST),
-            bytes_max: max_datagram.min(LOAD_BYTES_MAX),
+            bytes_max: max_datagram.clamp(ENVELOPE_BYTES, LOAD_BYTES_MAX),
             step,
             found: Bitrate::from_bps(0),
             rise_until: now,
@@ -251,7 +252,7 @@ impl Tester {
             Purpose::Idle if now < self.step.until + ANSWER_MAX && lost + received < self.idle_sent => {}
             Purpose::Idle if received == 0 => self.outcome = Some(Err(Silent)),
             Purpose::Idle => {
-                self.loss = 1.0 - received as f64 / self.idle_sent.max(1) as f64;
+                self.loss = (1.0 - received as f64 / self.idle_sent.max(1) as f64).max(0.0);
                 self.path.begin(STREAM, Share { rank: Rank(0), needs: None, interval: INTERVAL }, now);
                 self.next = now;
                 self.heard = Some(now);
@@ -275,21 +276,27 @@ impl Tester {
                 }
             }
             Purpose::Hold => {
-                let (lost_before, received_before) = self.step.before.unwrap_or_default();
-                let (lost, received) = ((lost - lost_before) as f64, (received - received_before) as f64);
+                // A program that stood still for all of it has measured nothing.
+                let Some((lost_before, received_before)) = self.step.before else {
+                    return self.set(Purpose::Hold, self.step.cap, HOLD, now);
+                };
+                // Both are the other side's word, and what was overtaken is lost no more.
+                let (lost, received) =
+                    (lost.saturating_sub(lost_before) as f64, received.saturating_sub(received_before) as f64);
                 let loss = lost / (lost + received).max(1.0);
                 self.holds += 1;
                 let beyond = loss - self.loss - self.loss_error();
                 let is_held =
                     self.step.targets.2 >= HELD * self.step.cap.as_bps() as f64 && received > 0.0 && beyond <= LOSS_MAX;
+                let came = Bitrate::from_bps((self.step.cap.as_bps() as f64 * (1.0 - beyond.clamp(0.0, 1.0))) as u64);
                 if is_held || self.holds >= HOLDS {
                     // What hardly arrives carries nothing.
-                    let usable = if received > lost { self.step.cap } else { Bitrate::from_bps(0) };
+                    let carried = if is_held { self.step.cap } else { nine_tenths(came) };
+                    let usable = if received > lost { carried } else { Bitrate::from_bps(0) };
                     self.outcome = Some(Ok(self.measured(usable, loss)));
                 } else {
                     self.loaded = TimeHistogram::new();
-                    let came = self.step.cap.as_bps() as f64 * (1.0 - beyond.clamp(0.0, 1.0));
-                    self.set(Purpose::Hold, nine_tenths(Bitrate::from_bps(came as u64)), HOLD, now);
+                    self.set(Purpose::Hold, nine_tenths(came), HOLD, now);
                 }
             }
         }

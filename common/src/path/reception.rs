@@ -154,7 +154,8 @@ impl Reception {
         // What this one does not reach is for the next.
         let rest = self.beyond(self.reported[REPEATS - 1]).saturating_sub(NEW_MAX);
         let end = self.arrivals.len() - rest;
-        let begin = self.arrivals.len().saturating_sub(self.beyond(self.reported[0]) + REORDER_DATAGRAMS);
+        // Numbers that jump half way round twice seem to be behind one report and ahead of the other.
+        let begin = self.arrivals.len().saturating_sub(self.beyond(self.reported[0]) + REORDER_DATAGRAMS).min(end);
         let after = self.tracker.highest().0.wrapping_add(1).wrapping_sub(rest as u32);
         let header = FeedbackHeader {
             number: self.number,
@@ -305,5 +306,12 @@ mod tests {
             assert!(reception.arrivals.len() <= REMEMBERED);
             poll(&mut reception, at * 40_000);
         }
+        let mut reception = Reception::new(t(0));
+        reception.on_datagram(SequenceNumber(9), t(1_000), t(1_000));
+        poll(&mut reception, 10_000);
+        for number in [1 << 31 | 8, 7] {
+            reception.on_datagram(SequenceNumber(number), t(20_000), t(20_000));
+        }
+        while reception.poll(t(30_000)).is_some() {}
     }
 }

@@ -37,7 +37,7 @@ const AGE_UNIT_US: u64 = 8;
 const AGE_OLDEST: u16 = u16::MAX - 1;
 const AGE_NONE: u16 = u16::MAX;
 
-/// Reasons for which a datagram is no feedback of a stream.
+/// Reasons for which a datagram is no feedback report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

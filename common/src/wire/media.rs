@@ -180,7 +180,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Returns the kind of datagram, 0 to 15.
+    /// Returns the kind of datagram, 0 to 7.
     pub const fn kind(&self) -> u8 {
         match self {
             Self::Blocks { form: Form::Map, .. } => KIND_BLOCKS,

@@ -96,7 +96,9 @@ mod tests {
             assert!(TestDatagram::from_bytes(&[bytes.as_slice(), &[0]].concat()).is_none());
         }
         for kind in (0..=255).filter(|kind| ![6, 7].contains(kind)) {
-            assert!(TestDatagram::from_bytes(&[kind; FOUND_BYTES]).is_none());
+            let mut bytes = TestDatagram::Found(found).to_bytes();
+            bytes[0] = kind;
+            assert!(TestDatagram::from_bytes(&bytes).is_none());
         }
     }
 }

@@ -27,8 +27,10 @@ INLINE float8 keep8(int index, int count, float8 v)
     int8 at = (int8)(0, 1, 2, 3, 0, 1, 2, 3) + index;
     return select((float8)(0.0f), v, (at >= 0) & (at < count));
 }
+#define KEEP(index, count, value) ((index) >= 0 && (index) < (count) ? (value) : 0.0f)
 #define KEEP8(index, count, v) keep8(index, count, v)
 #else
+#define KEEP(index, count, value) (value)
 #define KEEP8(index, count, v) (v)
 #endif
 

@@ -53,7 +53,7 @@ settings! {
     min_segment: usize = 1..=4096, cpu: 24 => [12, 24, 48, 96], gpu: 24 => [];
     /// Column pairs of such a segment.
     strip: usize = 16..=1024, cpu: 1024 => [256, 512], gpu: 60 => [];
-    /// Work-items in a group of the transform: one slides down a segment, more share tiles.
+    /// Work-items in a group of the transform: one slides down a segment, more take lines and rows of planes.
     group_size: usize = 1..=1024, cpu: 1 => [1], gpu: 64 => [32, 64, 128, 256];
     /// Columns and rows of work-items in a group of a generated scheme: a tile of quadruples with its halo.
     tile: [usize; 2] = [[16, 16], [32, 8], [32, 16], [64, 8], [64, 16]],

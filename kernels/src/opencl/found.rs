@@ -35,7 +35,10 @@ fn tuned(device: &Arc<Device>) -> Result<(PathBuf, Arc<Device>), NotUsed> {
     let unfit = |why| NotUsed::Refused { path: path.clone(), why };
     tuning.check(device.max_group_size).map_err(unfit)?;
     let tuned = device.with_tuning(tuning);
-    transform_program(&tuned, CodecParams::default().boundary).map_err(|error| unfit(error.to_string()))?;
+    // Only processors run these.
+    if tuned.tuning.group_size == 1 {
+        transform_program(&tuned, CodecParams::default().boundary).map_err(|error| unfit(error.to_string()))?;
+    }
     Ok((path, Arc::new(tuned)))
 }
 

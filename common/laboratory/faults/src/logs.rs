@@ -92,7 +92,7 @@ pub(crate) fn coding(prediction: &str, sender: &Path, receiver: &Path, took: [Du
     });
     let alone = log.matches("too slow for prediction").count();
     format!(
-        "prediction {prediction}: {:.0} % of frames, {} replayed, {} mismatches, {} lacking; effort {}{}; processor {sending:.0}/{receiving:.0} ms          a frame; ms p50/p95: wait {}{}",
+        "prediction {prediction}: {:.0} % of frames, {} replayed, {} mismatches, {} lacking; effort {}{}; processor {sending:.0}/{receiving:.0} ms a frame; ms p50/p95: wait {}{}",
         100.0 * number(&sender_line, "frames_predicted") / number(&sender_line, "frames_sent"),
         number(&sender_line, "frames_replayed"),
         number(&sender_line, "state_mismatches"),

@@ -8,10 +8,9 @@ use picture::params::Boundary;
 use super::{params, source, tail, tile};
 
 /// Sliding windows.
-pub(crate) const STRIP: [&str; 8] = [
+pub(crate) const STRIP: [&str; 7] = [
     include_str!("../../../cl/shared/common.cl"),
     include_str!("../../../cl/shared/boundary.cl"),
-    include_str!("../../../cl/shared/lifting.cl"),
     include_str!("../../../cl/transform/colour.cl"),
     include_str!("../../../cl/shared/strip.cl"),
     include_str!("../../../cl/shared/source.cl"),

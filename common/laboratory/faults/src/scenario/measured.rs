@@ -102,6 +102,11 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
+    /// Returns the time within `from` to `to` in which the machine itself stood still.
+    pub(crate) fn machine_stalled(&self, from: f64, to: f64) -> f64 {
+        self.stalls.as_ref().map_or(0.0, |stalls| stalls.between(from, to))
+    }
+
     /// Gaps between pictures in the time from `from` to `to`, the time's ends taken as pictures.
     pub(crate) fn gaps(&self, from: f64, to: f64) -> Vec<f64> {
         gaps(&self.pictures, from, to)

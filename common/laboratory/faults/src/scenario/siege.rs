@@ -113,10 +113,10 @@ fn gap(run: &Measured, from: f64, to: f64) -> Gap {
     let points = run.pictures.iter().map(|picture| picture.at).filter(|&at| at > 0.0);
     let points: Vec<f64> = std::iter::once(0.0).chain(points).chain([to]).collect();
     let overlaps = |pair: &&[f64]| pair[1] > from && pair[0] < to;
-    let gaps = points.windows(2).filter(overlaps).map(|pair| Gap {
-        whole: pair[1] - pair[0],
-        machine: run.stalls.as_ref().map_or(0.0, |stalls| stalls.between(pair[0], pair[1])),
-    });
+    let gaps = points
+        .windows(2)
+        .filter(overlaps)
+        .map(|pair| Gap { whole: pair[1] - pair[0], machine: run.machine_stalled(pair[0], pair[1]) });
     gaps.fold(Gap::default(), Gap::longer)
 }
 

@@ -144,9 +144,8 @@ fn unexplained(run: &Measured) -> Vec<(f64, f64)> {
     };
     let points: Vec<f64> = run.pictures.iter().map(|picture| picture.at).chain([run.length]).collect();
     let gaps = points.windows(2).filter(|pair| pair[1] - pair[0] > GAP_MAX && !has_fault(pair[0], pair[1]));
-    let made_by_machine = |from: f64, to: f64| run.stalls.as_ref().map_or(0.0, |stalls| stalls.between(from, to));
     gaps.map(|pair| (pair[0], pair[1] - pair[0]))
-        .filter(|&(at, gap)| gap - made_by_machine(at, at + gap) > GAP_MAX)
+        .filter(|&(at, gap)| gap - run.machine_stalled(at, at + gap) > GAP_MAX)
         .collect()
 }
 
