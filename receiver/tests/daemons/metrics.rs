@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use crate::support::{Daemon, PATIENCE, PATTERN, Pair, until};
+use crate::support::{Daemon, PATIENCE, PATTERN, Pair, free_address, until};
 
 fn scrape(address: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
@@ -20,15 +20,10 @@ fn value(page: &str, name: &str) -> Option<f64> {
     page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
-/// Returns a TCP address on the loopback that was free a moment ago.
-fn free() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
-}
-
 #[test]
 fn both_daemons_serve_their_statistics() {
     let pair = Pair::new();
-    let (sender_page, receiver_page) = (free(), free());
+    let (sender_page, receiver_page) = (free_address(), free_address());
     let config = |name: &str, address: &str| {
         let path = pair.folder.join(name);
         std::fs::write(&path, format!("[expert]\nmetrics = \"{address}\"\n")).unwrap();

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write};
-use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -122,7 +121,7 @@ pub(crate) fn pattern_numbers(path: &Path) -> Vec<u32> {
     numbers.map(|(at, picture)| number(picture).unwrap_or_else(|| panic!("picture {at} has no number"))).collect()
 }
 
-/// Returns a UDP port on the loopback that is free, and that the system gives to nobody who asks for any port.
+/// Returns a port on the loopback that is free, and that the system gives to nobody who asks for any port.
 pub(crate) fn free_address() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     // Below the range of the system's choice. Other tests that run now begin elsewhere.
@@ -130,10 +129,23 @@ pub(crate) fn free_address() -> String {
     loop {
         let number = std::process::id() * 400 + NEXT.fetch_add(1, Ordering::Relaxed);
         let address = format!("127.0.0.1:{}", PORTS.start + number % (PORTS.end - PORTS.start));
-        if UdpSocket::bind(&address).is_ok() {
+        if !is_bound(&address) {
             return address;
         }
     }
+}
+
+/// Returns true if a socket is bound to the port of the address. Binding one to find out would get in a daemon's way, and in that of
+/// a test: a program that another test starts meanwhile holds it until it runs.
+fn is_bound(address: &str) -> bool {
+    let port: u16 = address.rsplit_once(':').unwrap().1.parse().unwrap();
+    ["udp", "udp6", "tcp", "tcp6"].iter().any(|protocol| {
+        let sockets = std::fs::read_to_string(format!("/proc/net/{protocol}")).unwrap_or_default();
+        sockets
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(1))
+            .any(|local| local.ends_with(&format!(":{port:04X}")))
+    })
 }
 
 /// A running daemon, killed if the test ends first.
@@ -347,14 +359,9 @@ impl Drop for Turn {
 }
 
 impl Pair {
-    /// Returns true if a UDP socket is bound to the address. Binding one to find out could get in the daemon's way.
+    /// Returns true if the daemon's socket is bound.
     pub(crate) fn is_listening(&self) -> bool {
-        let port: u16 = self.address.rsplit_once(':').unwrap().1.parse().unwrap();
-        let sockets = std::fs::read_to_string("/proc/net/udp").unwrap();
-        sockets
-            .lines()
-            .filter_map(|line| line.split_whitespace().nth(1))
-            .any(|local| local.ends_with(&format!(":{port:04X}")))
+        is_bound(&self.address)
     }
 
     pub(crate) fn new() -> Self {
