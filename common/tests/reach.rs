@@ -464,7 +464,7 @@ impl World {
 
 /// Most ways that one machine may remember of another: addresses told by ticket and by note, each from two ports and through
 /// the relay, and some that were learned.
-const PATHS_MAX: usize = 12 * ADDRESSES_MAX;
+const PATHS_MAX: usize = 14 * ADDRESSES_MAX;
 
 /// Returns a router as homes have them.
 fn kind(random: &mut Random) -> RouterKind {

@@ -63,7 +63,7 @@ pub fn run(config: &SharedConfig, target: Target<'_>) -> Result<Tested, Failure>
 
 /// Measures both directions.
 async fn test(probing: &Probing, ways: &Ways) -> Result<Tested, Failure> {
-    let route = probing.route();
+    let pair = probing.pair();
     let mut test = LinkTest::begin(probing.max_datagram(), clock::now());
     let driven = drive(probing, &mut test).await;
     probing.close(CloseCode::Done, "done").await;
@@ -73,7 +73,7 @@ async fn test(probing: &Probing, ways: &Ways) -> Result<Tested, Failure> {
         (None, Err(error)) => return Err(ended(error)),
         (None, Ok(())) => return Err(Failure::network(Silent)),
     };
-    Ok(Tested { peer: probing.peer().clone(), way: (ways.kind_of(route), route.to), found })
+    Ok(Tested { peer: probing.peer().clone(), way: (ways.kind_of(pair), pair.to), found })
 }
 
 async fn dial(options: &EndpointOptions, address: &str) -> Result<Probing, Failure> {

@@ -54,6 +54,9 @@ fn pings_allowed(now: Timestamp) -> ActLimit {
     ActLimit::new(64, Duration::from_millis(50), now)
 }
 
+/// Longest silence of a line before its connection is given up.
+pub const DEAD_LINE: Duration = Duration::from_secs(8);
+
 /// Stall of which the receiver is told, together with shorter ones before.
 const STALL_TOLD: Duration = Duration::from_millis(10);
 

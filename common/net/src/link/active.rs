@@ -67,8 +67,8 @@ impl Active {
 
     /// Returns where the peer has proved to be, unless that is a place at a relay, which lasts as long as the program there.
     pub(super) fn address_to_remember(&self) -> Option<SocketAddr> {
-        let route = self.connection.proved_route()?;
-        (self.ways.kind_of(route) != Kind::Relayed).then_some(route.to)
+        let pair = self.connection.proved_pair()?;
+        (self.ways.kind_of(pair) != Kind::Relayed).then_some(pair.to)
     }
 
     /// Tells the call if a datagram can hold more or less than it knows.
@@ -84,7 +84,7 @@ impl Active {
         LinkState {
             rtt: connection.rtt(),
             black_holes: connection.black_holes(),
-            path: self.ways.kind_of(connection.route()),
+            path: self.ways.kind_of(connection.pair()),
         }
     }
 
@@ -129,7 +129,7 @@ impl Active {
                 while let Some((about, message)) = self.reader.next().map_err(|error| error.to_string())? {
                     if !std::mem::replace(&mut self.heard, true) {
                         let (name, address) = (&self.connection.peer().name, self.connection.address());
-                        let kind = self.ways.kind_of(self.connection.route());
+                        let kind = self.ways.kind_of(self.connection.pair());
                         limited!(info, "connected to {name} at {address}, {}", kind.name());
                     }
                     call.on_control(about, message, now).map_err(|violation| violation.to_string())?;

@@ -24,12 +24,12 @@ impl Ways {
         Self { found: true, relay_ports }
     }
 
-    /// Returns how packets get to the end of `route`. Where both sides have looked for each other, an address outside
+    /// Returns how packets get to the end of `pair`. Where both sides have looked for each other, an address outside
     /// is a router's; one that somebody has typed or that has called is as direct as anybody knows.
-    pub(crate) fn kind_of(&self, route: Pair) -> Kind {
-        let is_place = |ports: &RangeInclusive<u16>| ports.contains(&route.to.port());
-        match candidate_of(route.to).map(|candidate| candidate.kind) {
-            _ if route.is_relayed() => Kind::Relayed,
+    pub(crate) fn kind_of(&self, pair: Pair) -> Kind {
+        let is_place = |ports: &RangeInclusive<u16>| ports.contains(&pair.to.port());
+        match candidate_of(pair.to).map(|candidate| candidate.kind) {
+            _ if pair.is_relayed() => Kind::Relayed,
             Some(Kind::ServerReflexive) if self.relay_ports.as_ref().is_some_and(is_place) => Kind::Relayed,
             Some(Kind::ServerReflexive) if !self.found => Kind::Host,
             Some(kind) => kind,

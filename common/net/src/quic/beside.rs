@@ -146,8 +146,8 @@ impl Sending {
     }
 
     /// Sends and receives at a further base from now on, in the place of such a one before.
-    pub(super) fn open_base(&self, base: Base, socket: Arc<dyn AsyncUdpSocket>) {
-        lock(&self.0.others).insert(base, socket);
+    fn open_base(&self, base: Base, socket: Arc<dyn AsyncUdpSocket>) {
+        Arc::make_mut(&mut lock(&self.0.others)).insert(base, socket);
         // QUIC waits for packets at the sockets of before.
         if let Some(waiting) = lock(&self.0.waiting).take() {
             waiting.wake();
@@ -211,7 +211,7 @@ struct Shared {
     inner: Arc<dyn AsyncUdpSocket>,
     open_another: Option<OpenAnother>,
     /// The sockets of further bases.
-    others: Mutex<BTreeMap<Base, Arc<dyn AsyncUdpSocket>>>,
+    others: Mutex<Arc<BTreeMap<Base, Arc<dyn AsyncUdpSocket>>>>,
     /// Whoever waits for packets.
     waiting: Mutex<Option<Waker>>,
     /// The socket to be looked at first, so that none keeps another from being heard.
@@ -498,12 +498,13 @@ impl UdpPoller for AllWritable {
     fn poll_writable(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         ready!(this.first.as_mut().poll_writable(cx))?;
-        for (base, other) in lock(&this.shared.others).clone() {
-            let known = this.others.remove(&base).filter(|(known, _)| Arc::ptr_eq(known, &other));
-            let (socket, mut poller) = known.unwrap_or_else(|| (Arc::clone(&other), other.create_io_poller()));
-            let polled = poller.as_mut().poll_writable(cx);
-            this.others.insert(base, (socket, poller));
-            ready!(polled)?;
+        // Called before each packet: nothing is copied, and nobody else's code runs under the lock.
+        let others = Arc::clone(&lock(&this.shared.others));
+        this.others.retain(|base, (known, _)| others.get(base).is_some_and(|other| Arc::ptr_eq(known, other)));
+        for (&base, other) in &*others {
+            let new = || (Arc::clone(other), Arc::clone(other).create_io_poller());
+            let (_, poller) = this.others.entry(base).or_insert_with(new);
+            ready!(poller.as_mut().poll_writable(cx))?;
         }
         Poll::Ready(Ok(()))
     }
@@ -539,15 +540,15 @@ impl AsyncUdpSocket for Sorting {
             Some(waiting) => waiting.clone_from(cx.waker()),
             nobody => *nobody = Some(cx.waker().clone()),
         }
-        let others = lock(&self.shared.others).clone();
+        let others = Arc::clone(&lock(&self.shared.others));
         let turn = self.shared.turn.fetch_add(1, Ordering::Relaxed) % (1 + others.len());
-        let sockets = std::iter::once((&Base::Port, &self.shared.inner)).chain(&others);
+        let sockets = std::iter::once((&Base::Port, &self.shared.inner)).chain(&*others);
         for (&base, socket) in sockets.cycle().skip(turn).take(1 + others.len()) {
             match socket.poll_recv(cx, bufs, meta) {
                 // A further one that fails is none; the first one goes on.
                 Poll::Ready(Err(error)) if base != Base::Port => {
                     tracing::debug!(%error, "{base:?} is closed");
-                    lock(&self.shared.others).retain(|_, known| !Arc::ptr_eq(known, socket));
+                    Arc::make_mut(&mut lock(&self.shared.others)).retain(|_, known| !Arc::ptr_eq(known, socket));
                 }
                 Poll::Ready(received) => {
                     let count = received?;

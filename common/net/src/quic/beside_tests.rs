@@ -255,10 +255,10 @@ fn both_ports_are_heard_from_the_start_whichever_has_more_and_one_that_fails_is_
 fn what_goes_to_a_peer_behind_the_relay_is_wrapped_each_for_itself() {
     let sent = Arc::new(Sent::default());
     let (socket, beside) = split(Arc::clone(&sent) as Arc<dyn AsyncUdpSocket>, false, None);
-    let route = Pair { to: peer(7), base: Base::Relay };
-    let destination = beside.sending().let_in(route);
-    assert_eq!(destination, beside.sending().let_in(route), "one address for each");
-    assert_eq!(beside.sending().pair_of(destination), route);
+    let pair = Pair { to: peer(7), base: Base::Relay };
+    let destination = beside.sending().let_in(pair);
+    assert_eq!(destination, beside.sending().let_in(pair), "one address for each");
+    assert_eq!(beside.sending().pair_of(destination), pair);
     assert_eq!(beside.sending().pair_of(peer(7)), peer(7).into());
     let contents = [1, 1, 1, 2, 2];
     let transmit = Transmit { destination, ecn: None, contents: &contents, segment_size: Some(3), src_ip: None };

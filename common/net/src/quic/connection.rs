@@ -59,19 +59,19 @@ impl Connection {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.route().to
+        self.pair().to
     }
 
     /// Returns the way that packets to the peer take now.
-    pub(crate) fn route(&self) -> Pair {
+    pub(crate) fn pair(&self) -> Pair {
         self.explain.socket.in_use(self.inner.remote_address())
     }
 
     /// Returns that way if the peer has answered a question there, so that it has proved to receive there: QUIC follows a
     /// packet's source before anything is proved.
-    pub(crate) fn proved_route(&self) -> Option<Pair> {
-        let route = self.route();
-        self.explain.socket.has_answered(route).then_some(route)
+    pub(crate) fn proved_pair(&self) -> Option<Pair> {
+        let pair = self.pair();
+        self.explain.socket.has_answered(pair).then_some(pair)
     }
 
     /// Returns how often packets have changed their way, on this connection and those before.

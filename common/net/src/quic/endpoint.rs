@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::config::{Controller, Meet, Peer, PublicKey, SharedConfig};
-use common::stream::video::reassemble::DEAD_LINE;
+use common::path::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     AsyncUdpSocket, ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, Runtime, TransportConfig, VarInt,

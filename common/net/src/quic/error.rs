@@ -24,7 +24,7 @@ pub(crate) enum BindError {
     MeetingPlaceInUse(u16, String),
     #[error("cannot open a socket at {address}: {message}")]
     Socket { address: SocketAddr, message: String },
-    #[error("the connection failed: {0}")]
+    #[error("the network cannot be used: {0}")]
     Other(String),
 }
 

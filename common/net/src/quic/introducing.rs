@@ -61,7 +61,7 @@ impl Introducing {
     }
 
     /// Returns the way on which the other machine is.
-    pub(crate) fn route(&self) -> Pair {
+    pub(crate) fn pair(&self) -> Pair {
         self.explain.socket.pair_of(self.inner.remote_address())
     }
 

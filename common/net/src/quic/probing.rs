@@ -53,11 +53,11 @@ impl Probing {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.route().to
+        self.pair().to
     }
 
     /// Returns the way that packets to the peer take.
-    pub(crate) fn route(&self) -> Pair {
+    pub(crate) fn pair(&self) -> Pair {
         self.explain.socket.pair_of(self.inner.remote_address())
     }
 

@@ -104,19 +104,19 @@ fn a_call_comes_about_from_another_port_at_either_end_and_the_first_one_stays_op
         let other_near = Pair { to: at(ports[0]), base: Base::OtherPort };
         let other_far = Pair { to: at(ports[1]), base: Base::OtherPort };
         let _ = far.sending().let_in(other_far);
-        for (route, seen) in [
+        for (pair, seen) in [
             (other_near, Pair::from(at(others[1]))),
             (at(others[0]).into(), other_far),
             (at(ports[0]).into(), at(ports[1]).into()),
         ] {
             let accept = async { call(listening.incoming().await.unwrap().accept().await.unwrap()) };
             let dial = async {
-                let mut dialled = dialling.dial(near.sending().let_in(route)).await.unwrap();
+                let mut dialled = dialling.dial(near.sending().let_in(pair)).await.unwrap();
                 while !matches!(dialled.next(&mut [0; 8], b"may I?").await.unwrap(), Input::Written(_)) {}
                 dialled
             };
             let (mut accepted, dialled) = tokio::join!(accept, dial);
-            assert_eq!((dialled.route(), accepted.route()), (route, seen));
+            assert_eq!((dialled.pair(), accepted.pair()), (pair, seen));
             for number in 0..20 {
                 dialled.send_datagram(vec![number; 1000]);
             }

@@ -140,7 +140,7 @@ impl Call {
                     let number = u32::from_be_bytes(datagram[..4].try_into().unwrap());
                     self.missing.remove(&number);
                     newest = newest.max(number);
-                    let are_taken = [self.dialled.route(), self.accepted.route()] == ways;
+                    let are_taken = [self.dialled.pair(), self.accepted.pair()] == ways;
                     in_a_row = if are_taken { in_a_row + 1 } else { 0 };
                 }
             }
@@ -182,7 +182,7 @@ fn a_call_through_a_relay_becomes_direct_and_goes_back_when_that_way_is_cut() {
         let (accepted, dialled) = tokio::join!(accept, dial);
         let relayed = [through, Pair::from(place)];
         let direct = [Pair::from(seen[1]), Pair::from(seen[0])];
-        assert_eq!([dialled.route(), accepted.route()], relayed);
+        assert_eq!([dialled.pair(), accepted.pair()], relayed);
 
         for (beside, connection, role, own) in [
             (near, &dialled, Role::Dials, [(Kind::ServerReflexive, seen[0]), (Kind::Relayed, place)].as_slice()),

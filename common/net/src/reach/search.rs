@@ -438,9 +438,9 @@ impl Search {
         }
         if now >= self.note_at {
             self.note_at = now + NOTE;
-            let addresses = self.addresses();
-            if let Some(notes) = self.notes.as_mut().filter(|_| leaves_notes) {
-                notes.leave(addresses);
+            if leaves_notes {
+                let addresses = self.addresses();
+                self.notes.iter_mut().for_each(|notes| notes.leave(addresses.clone()));
             }
             if let Some(house) = &self.house {
                 house.announce(self.local());

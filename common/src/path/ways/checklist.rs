@@ -26,7 +26,7 @@ pub(super) const LEARNED_MAX: usize = 2 * ADDRESSES_MAX;
 pub(super) const TOLD_MAX: usize = 2 * ADDRESSES_MAX;
 
 const _: () = assert!(ADDRESSES_MAX <= TOLD_MAX, "the newest news have room beside those that work");
-const _: () = assert!(LEARNED.as_millis() <= PROOF.as_millis(), "who was proved is not forgotten");
+const _: () = assert!(LEARNED.as_millis() >= PROOF.as_millis(), "who was proved is not forgotten");
 
 /// A candidate pair, and how it is checked.
 #[derive(Clone, Debug)]
@@ -174,6 +174,10 @@ impl<S: Default> Checklist<S> {
 
     /// Checks all candidates from another base as well from now on; `at`: of a relay, the address from which it passes packets on.
     pub(super) fn open_base(&mut self, base: Base, at: Option<IpAddr>, now: Timestamp) {
+        // One that is no relay takes the place of such a one before.
+        if at.is_none() {
+            self.close_base(base);
+        }
         self.bases.insert(base, at);
         for check in self.all.iter_mut().filter(|check| Some(check.pair.to.ip()) == at) {
             check.candidate = Kind::Relayed;
@@ -192,11 +196,20 @@ impl<S: Default> Checklist<S> {
 
     /// Adds a pair, unless it is known or there is no room for it.
     pub(super) fn insert(&mut self, pair: Pair, candidate: Kind, origin: Origin, now: Timestamp) {
-        let alike = self.all.iter().filter(|check| check.origin == origin && check.pair.base == pair.base).count();
-        if self.get(pair).is_none() && alike < TOLD_MAX {
-            let candidate = if self.is_own_relay(pair.to.ip()) { Kind::Relayed } else { candidate };
-            let (since, lapses, own) = (now, now + LEARNED, S::default());
-            self.all.push(Check { pair, origin, candidate, since, sent: None, proved: None, lapses, own });
+        // What was only heard has room together, whatever its base; what was told has it for each base.
+        let is_alike =
+            |check: &&Check<S>| check.origin == origin && (check.is_learned() || check.pair.base == pair.base);
+        let most = if origin == Origin::Packet { LEARNED_MAX } else { TOLD_MAX };
+        let has_room = self.all.iter().filter(is_alike).count() < most;
+        match self.get_mut(pair) {
+            // Told now: it is kept as all that is told.
+            Some(check) if check.is_learned() && has_room => check.origin = origin,
+            None if has_room => {
+                let candidate = if self.is_own_relay(pair.to.ip()) { Kind::Relayed } else { candidate };
+                let (since, lapses, own) = (now, now + LEARNED, S::default());
+                self.all.push(Check { pair, origin, candidate, since, sent: None, proved: None, lapses, own });
+            }
+            _ => {}
         }
     }
 
@@ -254,8 +267,7 @@ impl<S: Default> Checklist<S> {
     }
 
     fn lapses_at(&self, check: &Check<S>) -> Option<Timestamp> {
-        let proof_ends = check.proved.map_or(check.lapses, |proved| proved + PROOF);
-        (check.is_learned() && !self.pinned.contains(&check.pair)).then(|| check.lapses.max(proof_ends))
+        (check.is_learned() && !self.pinned.contains(&check.pair)).then_some(check.lapses)
     }
 
     /// Forgets what nobody has told and nobody is at any more.

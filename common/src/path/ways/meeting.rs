@@ -149,11 +149,8 @@ impl Meeting {
     /// Knocks from another base of this machine as well from now on. `at`: of a relay, the address at which packets through it leave;
     /// any other base takes the place of such a one before.
     pub fn open_base(&mut self, base: Base, at: Option<IpAddr>, now: Timestamp) {
-        if at.is_none() {
-            if self.dialling.is_some_and(|pair| pair.base == base) {
-                self.set_dialling(None);
-            }
-            self.checks.close_base(base);
+        if at.is_none() && self.dialling.is_some_and(|pair| pair.base == base) {
+            self.set_dialling(None);
         }
         self.checks.open_base(base, at, now);
     }

@@ -508,3 +508,35 @@ fn without_the_relay_its_ways_are_forgotten_and_the_house_is_never_asked_for_thr
     }
     assert_eq!(meeting.pairs(), 2 * TOLD_MAX + LEARNED_MAX);
 }
+
+#[test]
+fn an_address_that_was_heard_first_and_told_then_stays() {
+    let [told, heard] = ["203.0.113.5:20000", "203.0.113.5:999"].map(|text| candidate(Kind::ServerReflexive, text));
+    for is_told in [false, true] {
+        let mut meeting = Tested::new(Role::Waits, &[told], at(0));
+        meeting.on_knock(heard.address.into(), at(10));
+        if is_told {
+            meeting.checks.add(Origin::User, &[heard], at(20));
+        }
+        steps(&mut meeting, 20, 120_000);
+        assert_eq!(meeting.checks.kind_of(heard.address.into()).is_some(), is_told);
+    }
+}
+
+#[test]
+fn a_relay_that_comes_late_leaves_room_for_whoever_knocks_next() {
+    let mut meeting = Tested::new(Role::Waits, &[], at(0));
+    let from =
+        |n: usize| -> Pair { format!("203.0.113.5:{}", 20_000 + n).parse::<SocketAddr>().unwrap().into() };
+    (0..LEARNED_MAX).for_each(|n| meeting.on_knock(from(n), at(10 + n as u64)));
+    meeting.set_relay("198.51.100.9", 49_152..=49_215);
+    let learned = |meeting: &Tested| meeting.checks.iter().filter(|check| check.is_learned()).count();
+    assert_eq!(learned(&meeting), LEARNED_MAX);
+    steps(&mut meeting, 30, 29_000);
+    // What was proved gives way to nothing that is not; the others make room.
+    meeting.checks.iter().for_each(|check| assert!(check.is_learned()));
+    let next = from(100);
+    meeting.hear(next, 0, true, at(60_000));
+    assert!(meeting.checks.get(next).is_some());
+    assert!(learned(&meeting) <= LEARNED_MAX);
+}

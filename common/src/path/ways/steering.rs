@@ -278,7 +278,6 @@ impl Steering {
     /// from which it passes packets on.
     pub fn open_base(&mut self, base: Base, at: Option<IpAddr>, now: Timestamp) {
         if at.is_none() {
-            self.checks.close_base(base);
             self.keen_until = now + KEEN;
         }
         self.checks.open_base(base, at, now);

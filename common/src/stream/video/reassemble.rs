@@ -14,6 +14,7 @@ pub use self::assembly::{AssembledFrame, Recovered};
 use self::assembly::{Assembly, Brought, Piece};
 pub use self::error::PieceError;
 use crate::act_limit::ActLimit;
+use crate::path::DEAD_LINE;
 use crate::stream::video::protection::prepare;
 use crate::units::{FrameId, Timestamp};
 use crate::wire::media::MediaHeader;
@@ -26,9 +27,6 @@ const AHEAD_FRAMES_MIN: i128 = 64;
 const _: () = assert!(WINDOW_FRAMES < AHEAD_FRAMES_MIN as usize, "a frame of the window is never too far ahead");
 /// Factor by which sources without a clock of their own may be faster than their nominal rate for long.
 const SPEED_MAX: i128 = 4;
-/// Longest silence of a line before its connection is given up. So many frames may begin at once, but not fewer than
-/// `AHEAD_FRAMES_MIN`.
-pub const DEAD_LINE: Duration = Duration::from_secs(8);
 /// Bytes of blocks that the frames held may have together: one for each sample of a picture, or this if that is more. A
 /// larger frame would take more bytes than the picture itself.
 const HELD_BYTES_MIN: usize = 8 << 20;
@@ -89,6 +87,7 @@ impl Reassembler {
         prepare();
         let before = FrameId(start_frame.0.wrapping_sub(1));
         let interval = params.frame_rate.interval();
+        // As many as a line holds back before it is given up, but not fewer than `AHEAD_FRAMES_MIN`.
         let at_once = (DEAD_LINE.as_micros() / interval.as_micros().max(1)) as u32;
         Self {
             blocks: BlockLayout::new(params).blocks().len(),

@@ -10,7 +10,7 @@ use common::reach::{Introduced, Message, Purpose, TICKET_LIFE_S, Ticket};
 use tokio::task::JoinSet;
 
 use super::person::Person;
-use super::post::{Mail, Post};
+use super::post::Post;
 use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::clock;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use crate::identity::Identity;
 use crate::limited;
 use crate::lock::lock;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
-use crate::reach::mailbox::{ANEW, Side, Words};
+use crate::reach::mailbox::{ANEW, Event, Side, Words};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret, random};
 use crate::reach::search::{Found, Search};
@@ -157,11 +157,11 @@ impl Inviting {
                     // What the mailbox was for is done.
                     Err(error) if lock(&inviting.guest).is_some() => person.say(&format!("{error}; looking on")),
                     Err(error) => return Err(error),
-                    Ok(Mail::Met(key)) => {
+                    Ok(Event::Met(key)) => {
                         person.say("the other side has the words; looking for it");
                         *lock(&inviting.guest) = Some(key);
                     }
-                    Ok(Mail::Line(line)) => match inviting.read_answer(&line) {
+                    Ok(Event::Line(line)) => match inviting.read_answer(&line) {
                         Ok(candidates) => {
                             person.say("the answer is right; now both sides knock at each other's routers");
                             search.add(&candidates);
@@ -210,7 +210,7 @@ impl Inviting {
         let introduced = Introduced { mac, candidates: told };
         guest.say(&Message::Introduced(introduced)).await.map_err(said)?;
         match guest.hear().await.map_err(said)? {
-            Message::Remembered => Ok(with_observed(guest.route(), &candidates)),
+            Message::Remembered => Ok(with_observed(guest.pair(), &candidates)),
             Message::Introduced(_) => Err("it introduced itself twice".to_owned()),
         }
     }

@@ -9,13 +9,13 @@ use tokio::task::JoinSet;
 
 use super::given::ticket_and_name;
 use super::person::Person;
-use super::post::{Mail, Post};
+use super::post::Post;
 use super::{asks, endpoint, show_result, unix_s, with_observed};
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::limited;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
-use crate::reach::mailbox::{Side, Words};
+use crate::reach::mailbox::{Event, Side, Words};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret};
 use crate::reach::search::{Found, Search};
@@ -70,8 +70,8 @@ pub(super) fn type_words(
         let mut met = None;
         let ticket: Ticket = loop {
             match post.next().await? {
-                Mail::Met(key) => met = Some(key),
-                Mail::Line(line) => break line.parse().map_err(Failure::network)?,
+                Event::Met(key) => met = Some(key),
+                Event::Line(line) => break line.parse().map_err(Failure::network)?,
             }
         };
         ticket.check(Purpose::Invitation, unix_s()).map_err(Failure::network)?;
@@ -182,7 +182,7 @@ pub(super) async fn introduce_myself(
     if host.key() != inviting || !secret.proves(&mac, Role::Waits, &keys, &shared) {
         return Err(QuicError::Other("the machine there does not know the ticket's secret".to_owned()));
     }
-    let candidates = with_observed(host.route(), &candidates);
+    let candidates = with_observed(host.pair(), &candidates);
     Ok((host, candidates))
 }
 

@@ -16,14 +16,6 @@ pub(super) enum Post {
     Mailbox(Courier<Pairing>),
 }
 
-/// Mail for one of the two sides.
-pub(super) enum Mail {
-    /// The machine with this key has the words: it is the only one that may be introduced.
-    Met(PublicKey),
-    /// A line of the other side.
-    Line(String),
-}
-
 impl Post {
     /// A mailbox at the configured server, for a machine with the key `own`. Must be called on a tokio runtime.
     pub(super) fn mailbox(config: &SharedConfig, side: Side, own: PublicKey, words: Words) -> Result<Self, Failure> {
@@ -43,17 +35,11 @@ impl Post {
     }
 
     /// Waits for mail. Nothing is lost if it is dropped.
-    pub(super) async fn next(&mut self) -> Result<Mail, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Event, Failure> {
         match self {
             // The end of the input is not the end of the program.
-            Self::Person(lines) => Ok(Mail::Line(wait::item(lines).await)),
-            Self::Mailbox(courier) => loop {
-                match courier.next().await.map_err(Failure::network)? {
-                    Event::Met(key) => return Ok(Mail::Met(key)),
-                    Event::Line(line) => return Ok(Mail::Line(line)),
-                    Event::Again => {}
-                }
-            },
+            Self::Person(lines) => Ok(Event::Line(wait::item(lines).await)),
+            Self::Mailbox(courier) => courier.next().await.map_err(Failure::network),
         }
     }
 

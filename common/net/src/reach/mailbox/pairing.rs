@@ -77,12 +77,10 @@ pub enum PairError {
 /// News for the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The other side has the words, and this is its key.
+    /// The machine with this key has the words: it is the only one that may be introduced.
     Met(PublicKey),
     /// A line of the other side.
     Line(String),
-    /// Somebody had wrong words: a new connection is needed, on which all begins anew.
-    Again,
 }
 
 impl From<MailboxError> for PairError {
@@ -181,7 +179,7 @@ impl Pairing {
         }
     }
 
-    /// Begins anew after [`Event::Again`], under another random name.
+    /// Begins anew after wrong words, under another random name.
     fn begin_as(&mut self, name: [u8; 8]) {
         let waiting = std::mem::take(&mut self.round.waiting);
         self.round = Round::new(Exchange::new(self.side, self.own, &self.words));
@@ -270,7 +268,6 @@ impl Pairing {
                         return Err(PairError::Guessed);
                     }
                     self.is_refused = true;
-                    self.events.push_back(Event::Again);
                     return Ok(());
                 };
                 self.met(seal.other());
