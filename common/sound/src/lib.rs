@@ -1,8 +1,13 @@
 //! Sound between two machines: formats, what packets carry, and the receiving side, which runs as it is in a card's callback and in
 //! virtual time. No card, clock, socket or thread.
 
+pub mod adpcm;
+pub mod conceal;
 pub mod format;
 pub mod level;
+pub mod observed;
+pub mod pcm;
+pub mod playout;
 pub mod unit;
 
 /// Sample rate of all sound, of cards and packets.
