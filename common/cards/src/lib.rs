@@ -1,16 +1,18 @@
-//! Sound cards: JACK, PipeWire's JACK and ALSA behind one interface. A program opens one [`Card`] with the two ends that its callback
-//! serves.
+//! Sound cards: JACK, PipeWire's JACK and ALSA behind one interface. A program [`open`]s one [`Card`] with the two halves that its
+//! callback serves, or has it [`kept`](keep::Kept) open: when the card or its server goes, it comes back by itself.
 
-use sound::Cycle;
+mod card;
+mod error;
+mod guard;
+mod halves;
+mod info;
+mod jack_client;
+pub mod keep;
+mod period;
+mod spec;
 
-/// Takes what a card captures. It runs in the card's callback: no lock, allocation, log or system call but one that wakes a thread.
-pub trait Capture: Send {
-    /// Takes a period: `samples` interleaved, `channels` as opened; full scale is 1.
-    fn capture(&mut self, samples: &[f32], cycle: Cycle);
-}
-
-/// Gives what a card plays. It runs in the card's callback: no lock, allocation, log or system call.
-pub trait Playback: Send {
-    /// Fills a period: `samples` interleaved, `channels` as opened; full scale is 1.
-    fn play(&mut self, samples: &mut [f32], cycle: Cycle);
-}
+pub use card::{Card, Change, open};
+pub use error::CardError;
+pub use halves::{Capture, Halves, Playback, Wanted};
+pub use info::{Backend, CardInfo};
+pub use spec::{CardSpec, FORMS, UnknownCard};

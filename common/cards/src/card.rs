@@ -1,0 +1,141 @@
+//! An open card, and what happens to it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::error::CardError;
+use crate::halves::{Halves, Wanted};
+use crate::info::{CardInfo, Shared};
+use crate::jack_client::{self, JackClient};
+use crate::spec::CardSpec;
+
+/// A card that has called for nothing for so long is gone, us. A stalled computer comes back sooner, a hanging driver never.
+const SILENT_US: u64 = 1_000_000;
+
+/// Change of a card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Its period is another from now on, frames; the halves have got it already.
+    Period(u32),
+    /// It is gone, and why, as a sentence: it is to be dropped and opened anew.
+    Gone(&'static str),
+}
+
+/// An open card. Dropping it closes it and drops the halves.
+pub struct Card {
+    info: CardInfo,
+    shared: Arc<Shared>,
+    backend: Opened,
+    period_frames: u32,
+    watched: Watched,
+}
+
+enum Opened {
+    Jack(JackClient),
+}
+
+/// Opens a card and starts it. `make` makes the halves when it is known what the card is; it may be called again for another card.
+pub fn open(spec: &CardSpec, wanted: Wanted, make: &mut dyn FnMut(&CardInfo) -> Halves) -> Result<Card, CardError> {
+    match spec {
+        CardSpec::Auto => Card::jack(None, wanted, make),
+        CardSpec::Jack(name) => Card::jack(name.as_deref(), wanted, make),
+        CardSpec::Alsa(_) => Err(CardError::WithoutAlsa),
+        CardSpec::None => Err(CardError::NotWanted),
+    }
+}
+
+impl Card {
+    fn jack(name: Option<&str>, wanted: Wanted, make: &mut dyn FnMut(&CardInfo) -> Halves) -> Result<Self, CardError> {
+        let (info, shared, client) = jack_client::open(name, wanted, make)?;
+        Ok(Self::new(info, shared, Opened::Jack(client)))
+    }
+
+    fn new(info: CardInfo, shared: Arc<Shared>, backend: Opened) -> Self {
+        Self { period_frames: info.period_frames, info, shared, backend, watched: Watched::default() }
+    }
+
+    /// Returns what it was when it was opened.
+    pub fn info(&self) -> &CardInfo {
+        &self.info
+    }
+
+    /// Returns how many periods came too late since it was opened, as its driver says.
+    pub fn xruns(&self) -> u64 {
+        self.shared.xruns.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many periods it has served.
+    pub fn periods(&self) -> u64 {
+        self.shared.periods.load(Ordering::Relaxed)
+    }
+
+    /// Ties own outputs with own inputs, so that what is played is captured one period later. Returns false where the way to the
+    /// card has no ties, as ALSA, which needs a cable.
+    pub fn tie_back(&self) -> bool {
+        let Opened::Jack(client) = &self.backend;
+        client.tie_back();
+        true
+    }
+
+    /// Returns what has happened since the last call, and ties ports that came back. `now_us`: any clock that does not jump. To be
+    /// called a few times a second, on a thread that may wait.
+    pub fn poll(&mut self, now_us: u64) -> Option<Change> {
+        let Opened::Jack(client) = &self.backend;
+        if self.shared.gone.load(Ordering::Acquire) {
+            return Some(Change::Gone("the JACK server has ended"));
+        }
+        if self.watched.is_silent(self.periods(), now_us) {
+            return Some(Change::Gone("the sound card calls no more"));
+        }
+        if self.shared.ports_changed.swap(false, Ordering::AcqRel) {
+            client.connect();
+        }
+        let frames = self.shared.period_frames.load(Ordering::Relaxed);
+        if frames != 0 && frames != self.period_frames {
+            self.period_frames = frames;
+            return Some(Change::Period(frames));
+        }
+        None
+    }
+}
+
+/// Finds a card that calls no more.
+#[derive(Debug, Default)]
+struct Watched {
+    last: Option<(u64, u64)>,
+}
+
+impl Watched {
+    fn is_silent(&mut self, periods: u64, now_us: u64) -> bool {
+        match self.last {
+            Some((before, since)) if before == periods => now_us.saturating_sub(since) >= SILENT_US,
+            _ => {
+                self.last = Some((periods, now_us));
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_card_that_stays_silent_is_gone() {
+        let mut watched = Watched::default();
+        let (mut periods, mut now_us) = (0, 5_000_000);
+        let mut after = |more: u64, us: u64| {
+            periods += more;
+            now_us += us;
+            watched.is_silent(periods, now_us)
+        };
+        assert!(!after(0, 0));
+        assert!(!after(0, 999_999), "the first period may take its time");
+        assert!(!after(1, 900_000));
+        assert!(!after(0, 200_000), "a stall of 200 ms");
+        assert!(!after(1, 0));
+        assert!(!after(0, 999_999));
+        assert!(after(0, 1));
+    }
+}

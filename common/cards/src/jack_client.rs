@@ -1,0 +1,226 @@
+//! JACK, and PipeWire as one: a client with both directions, so that exactly one period lies between capture and playback. The one
+//! place of `jack`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use jack::{
+    AsyncClient, AudioIn, AudioOut, Client, ClientOptions, ClientStatus, Control, Error, Frames, LatencyType,
+    LoggerType, NotificationHandler, Port, PortFlags, PortId, ProcessHandler, ProcessScope,
+};
+use sound::format::Channels;
+use sound::{Cycle, RATE_HZ};
+
+use crate::error::CardError;
+use crate::halves::{Halves, Wanted};
+use crate::info::{Backend, CardInfo, Shared};
+use crate::period::{Served, Unwrapped};
+
+/// Name of the client; the server adds a number to a second one's.
+const CLIENT: &str = "Duet";
+/// JACK's type of sound ports.
+const SOUND: &str = "32 bit float mono audio";
+
+/// An active client.
+pub(crate) struct JackClient {
+    active: AsyncClient<Notified, Process>,
+    /// Own ports and those that they are to be tied with, source first.
+    ties: Ties,
+}
+
+/// Opens a client at the server and starts it, tied with the ports of the client `name`, or of the first sound card.
+pub(crate) fn open(
+    name: Option<&str>,
+    wanted: Wanted,
+    make: &mut dyn FnMut(&CardInfo) -> Halves,
+) -> Result<(CardInfo, Arc<Shared>, JackClient), CardError> {
+    let client = connect()?;
+    if client.sample_rate() != RATE_HZ {
+        return Err(CardError::Rate {
+            what: "the JACK server".to_owned(),
+            rate_hz: client.sample_rate(),
+            remedy: "start it with `-r 48000`, or set PipeWire's `default.clock.rate = 48000`",
+        });
+    }
+    let ties = Ties { name: name.map(str::to_owned), wanted };
+    let sources = ties.theirs(&client, PortFlags::IS_OUTPUT);
+    let drains = ties.theirs(&client, PortFlags::IS_INPUT);
+    if let (Some(name), true, true) = (name, sources.is_empty(), drains.is_empty()) {
+        return Err(CardError::NoJackClient { name: name.to_owned(), there: there(&client) });
+    }
+    let info = CardInfo {
+        backend: Backend::Jack,
+        name: match (name, sources.first().or(drains.first())) {
+            (Some(name), _) => format!("jack:{name}"),
+            (None, Some(port)) => format!("jack:{}", client_of(port)),
+            (None, None) => "jack".to_owned(),
+        },
+        rate_hz: client.sample_rate(),
+        period_frames: client.buffer_size(),
+        capture: wanted.capture,
+        playback: wanted.playback,
+        input_latency_frames: latency(&client, &sources, LatencyType::Capture),
+        output_latency_frames: latency(&client, &drains, LatencyType::Playback),
+    };
+    let inputs = names(&IN, wanted.capture).iter().map(|name| client.register_port(name, AudioIn::default()));
+    let inputs = inputs.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    let outputs = names(&OUT, wanted.playback).iter().map(|name| client.register_port(name, AudioOut::default()));
+    let outputs = outputs.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    let shared = Arc::new(Shared::default());
+    let served = Served::new(make(&info));
+    let process = Process { inputs, outputs, served, frame: Unwrapped::default(), shared: shared.clone() };
+    let active = client.activate_async(Notified(shared.clone()), process).map_err(refused)?;
+    let client = JackClient { active, ties };
+    client.connect();
+    Ok((info, shared, client))
+}
+
+fn connect() -> Result<Client, CardError> {
+    // The library must be there before its log can be silenced, and its log must be silent before it says something.
+    if jack::jack_sys::library().is_err() {
+        return Err(CardError::NoJackLibrary);
+    }
+    jack::set_logger(LoggerType::None);
+    // Never starts a server: that is the user's.
+    match Client::new(CLIENT, ClientOptions::NO_START_SERVER) {
+        Ok((client, _)) => Ok(client),
+        Err(Error::ClientError(status)) if status.contains(ClientStatus::SERVER_FAILED) => Err(CardError::NoJackServer),
+        Err(Error::LibraryError(_)) => Err(CardError::NoJackLibrary),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+fn refused(error: Error) -> CardError {
+    CardError::Jack(error.to_string())
+}
+
+const IN: [&str; 2] = ["in_1", "in_2"];
+const OUT: [&str; 2] = ["out_1", "out_2"];
+
+fn names(all: &'static [&'static str; 2], channels: Option<Channels>) -> &'static [&'static str] {
+    &all[..channels.map_or(0, Channels::count)]
+}
+
+fn client_of(port: &str) -> &str {
+    // A client's name may hold colons, and a port's hardly.
+    port.rsplit_once(':').map_or(port, |(client, _)| client)
+}
+
+/// Returns which clients have sound ports, as half a sentence.
+fn there(client: &Client) -> String {
+    let mut names: Vec<_> = client.ports(None, Some(SOUND), PortFlags::empty());
+    names.iter_mut().for_each(|port| *port = client_of(port).to_owned());
+    names.sort();
+    names.dedup();
+    if names.is_empty() { "is none".to_owned() } else { format!("are {}", names.join(", ")) }
+}
+
+fn latency(client: &Client, ports: &[String], direction: LatencyType) -> u32 {
+    let port = ports.first().and_then(|name| client.port_by_name(name));
+    port.map_or(0, |port| port.get_latency_range(direction).1)
+}
+
+/// The ties wanted.
+struct Ties {
+    name: Option<String>,
+    wanted: Wanted,
+}
+
+impl Ties {
+    /// Returns the ports that give (`IS_OUTPUT`) or take sound: those of the client asked for, or of the first card.
+    fn theirs(&self, client: &Client, direction: PortFlags) -> Vec<String> {
+        let flags = if self.name.is_some() { direction } else { direction | PortFlags::IS_PHYSICAL };
+        let mut ports = client.ports(None, Some(SOUND), flags);
+        let name = self.name.clone().or_else(|| ports.first().map(|port| client_of(port).to_owned()));
+        ports.retain(|port| Some(client_of(port)) == name.as_deref());
+        ports
+    }
+}
+
+impl JackClient {
+    /// Ties own ports that are tied with nothing. A single microphone is heard on both channels; one channel is played on two sides.
+    pub(crate) fn connect(&self) {
+        let client = self.active.as_client();
+        let (sources, drains) =
+            (self.ties.theirs(client, PortFlags::IS_OUTPUT), self.ties.theirs(client, PortFlags::IS_INPUT));
+        let own = |name: &str| format!("{}:{name}", client.name());
+        let is_free = |name: &str| {
+            client.port_by_name(name).is_some_and(|port| port.connected_count().is_ok_and(|count| count == 0))
+        };
+        // A server that refuses a tie leaves it to the user, whose patch bay shows what is free.
+        for (index, name) in names(&IN, self.ties.wanted.capture).iter().map(|name| own(name)).enumerate() {
+            if let (true, Some(source)) = (is_free(&name), sources.get(index).or(sources.last())) {
+                let _ = client.connect_ports_by_name(source, &name);
+            }
+        }
+        let playing = names(&OUT, self.ties.wanted.playback);
+        for (index, name) in playing.iter().map(|name| own(name)).enumerate() {
+            if !is_free(&name) {
+                continue;
+            }
+            let to = match playing.len() {
+                1 => drains.get(..drains.len().min(2)),
+                _ => drains.get(index).or(drains.last()).map(std::slice::from_ref),
+            };
+            for drain in to.unwrap_or_default() {
+                let _ = client.connect_ports_by_name(&name, drain);
+            }
+        }
+    }
+
+    /// Ties own outputs with own inputs, each with its like.
+    pub(crate) fn tie_back(&self) {
+        let client = self.active.as_client();
+        let wanted = self.ties.wanted;
+        for (from, to) in names(&OUT, wanted.playback).iter().zip(names(&IN, wanted.capture)) {
+            let own = |name: &str| format!("{}:{name}", client.name());
+            let _ = client.connect_ports_by_name(&own(from), &own(to));
+        }
+    }
+}
+
+struct Notified(Arc<Shared>);
+
+impl NotificationHandler for Notified {
+    // SAFETY: an atomic is set, which a signal handler may do.
+    unsafe fn shutdown(&mut self, _status: ClientStatus, _reason: &str) {
+        self.0.gone.store(true, Ordering::Release);
+    }
+
+    fn port_registration(&mut self, _client: &Client, _port: PortId, _is_registered: bool) {
+        self.0.ports_changed.store(true, Ordering::Release);
+    }
+
+    fn xrun(&mut self, _client: &Client) -> Control {
+        self.0.xruns.fetch_add(1, Ordering::Relaxed);
+        Control::Continue
+    }
+}
+
+struct Process {
+    inputs: Vec<Port<AudioIn>>,
+    outputs: Vec<Port<AudioOut>>,
+    served: Served,
+    frame: Unwrapped,
+    shared: Arc<Shared>,
+}
+
+impl ProcessHandler for Process {
+    fn process(&mut self, client: &Client, scope: &ProcessScope) -> Control {
+        let frames = scope.n_frames() as usize;
+        let cycle = match scope.cycle_times() {
+            Ok(times) => Cycle { frame: self.frame.next(times.current_frames), us: times.current_usecs },
+            Err(_) => Cycle { frame: self.frame.next(scope.last_frame_time()), us: client.time() },
+        };
+        let mut inputs: [&[f32]; 2] = [&[]; 2];
+        inputs.iter_mut().zip(&self.inputs).for_each(|(to, port)| *to = port.as_slice(scope));
+        let playing = self.outputs.len();
+        let mut outputs: [&mut [f32]; 2] = [&mut [], &mut []];
+        outputs.iter_mut().zip(&mut self.outputs).for_each(|(to, port)| *to = port.as_mut_slice(scope));
+
+        self.served.serve(frames, &inputs[..self.inputs.len()], &mut outputs[..playing], cycle);
+        self.shared.period_frames.store(frames as Frames, Ordering::Relaxed);
+        self.shared.periods.fetch_add(1, Ordering::Relaxed);
+        Control::Continue
+    }
+}
