@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::alsa_streams::{self, Streams};
 use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
-use crate::info::{CardInfo, Shared};
+use crate::info::{Backend, CardInfo, Shared};
 use crate::jack_client::{self, JackClient};
 use crate::spec::CardSpec;
 
 /// A card that has called for nothing for so long is gone, us. A stalled computer comes back sooner, a hanging driver never.
 const SILENT_US: u64 = 1_000_000;
+/// ALSA's device of a user who has named none.
+const DEFAULT: &str = "default";
 
 /// Change of a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,19 +30,26 @@ pub struct Card {
     shared: Arc<Shared>,
     backend: Opened,
     period_frames: u32,
-    watched: Watched,
+    /// Of capture and playback, which are two streams on some cards.
+    watched: [Watched; 2],
 }
 
 enum Opened {
     Jack(JackClient),
+    Alsa(#[expect(dead_code, reason = "they play while they are there")] Streams),
 }
 
 /// Opens a card and starts it. `make` makes the halves when it is known what the card is; it may be called again for another card.
 pub fn open(spec: &CardSpec, wanted: Wanted, make: &mut dyn FnMut(&CardInfo) -> Halves) -> Result<Card, CardError> {
     match spec {
-        CardSpec::Auto => Card::jack(None, wanted, make),
+        CardSpec::Auto => match Card::jack(None, wanted, make) {
+            Err(no_jack @ (CardError::NoJackServer | CardError::NoJackLibrary)) => Card::alsa(DEFAULT, wanted, make)
+                .map_err(|no_alsa| CardError::Neither { no_jack: no_jack.to_string(), no_alsa: no_alsa.to_string() }),
+            // A server that is there and refuses has the card.
+            jack => jack,
+        },
         CardSpec::Jack(name) => Card::jack(name.as_deref(), wanted, make),
-        CardSpec::Alsa(_) => Err(CardError::WithoutAlsa),
+        CardSpec::Alsa(name) => Card::alsa(name, wanted, make),
         CardSpec::None => Err(CardError::NotWanted),
     }
 }
@@ -50,8 +60,13 @@ impl Card {
         Ok(Self::new(info, shared, Opened::Jack(client)))
     }
 
+    fn alsa(name: &str, wanted: Wanted, make: &mut dyn FnMut(&CardInfo) -> Halves) -> Result<Self, CardError> {
+        let (info, shared, streams) = alsa_streams::open(name, wanted, make)?;
+        Ok(Self::new(info, shared, Opened::Alsa(streams)))
+    }
+
     fn new(info: CardInfo, shared: Arc<Shared>, backend: Opened) -> Self {
-        Self { period_frames: info.period_frames, info, shared, backend, watched: Watched::default() }
+        Self { period_frames: info.period_frames, info, shared, backend, watched: Default::default() }
     }
 
     /// Returns what it was when it was opened.
@@ -66,28 +81,37 @@ impl Card {
 
     /// Returns how many periods it has served.
     pub fn periods(&self) -> u64 {
-        self.shared.periods.load(Ordering::Relaxed)
+        self.shared.captured.load(Ordering::Relaxed).max(self.shared.played.load(Ordering::Relaxed))
     }
 
     /// Ties own outputs with own inputs, so that what is played is captured one period later. Returns false where the way to the
     /// card has no ties, as ALSA, which needs a cable.
     pub fn tie_back(&self) -> bool {
-        let Opened::Jack(client) = &self.backend;
-        client.tie_back();
+        match &self.backend {
+            Opened::Jack(client) => client.tie_back(),
+            Opened::Alsa(_) => return false,
+        }
         true
     }
 
     /// Returns what has happened since the last call, and ties ports that came back. `now_us`: any clock that does not jump. To be
     /// called a few times a second, on a thread that may wait.
     pub fn poll(&mut self, now_us: u64) -> Option<Change> {
-        let Opened::Jack(client) = &self.backend;
         if self.shared.gone.load(Ordering::Acquire) {
-            return Some(Change::Gone("the JACK server has ended"));
+            return Some(Change::Gone(match self.info.backend {
+                Backend::Jack => "the JACK server has ended",
+                Backend::Alsa => "the sound card was pulled out, or its driver has ended",
+            }));
         }
-        if self.watched.is_silent(self.periods(), now_us) {
+        let streams = [(self.info.capture, &self.shared.captured), (self.info.playback, &self.shared.played)];
+        let mut is_silent = false;
+        for (watched, (channels, periods)) in self.watched.iter_mut().zip(streams) {
+            is_silent |= channels.is_some() && watched.is_silent(periods.load(Ordering::Relaxed), now_us);
+        }
+        if is_silent {
             return Some(Change::Gone("the sound card calls no more"));
         }
-        if self.shared.ports_changed.swap(false, Ordering::AcqRel) {
+        if let (Opened::Jack(client), true) = (&self.backend, self.shared.ports_changed.swap(false, Ordering::AcqRel)) {
             client.connect();
         }
         let frames = self.shared.period_frames.load(Ordering::Relaxed);

@@ -39,7 +39,44 @@ pub enum CardError {
         /// The right thing to do.
         remedy: &'static str,
     },
-    /// No way to ALSA.
-    #[error("ALSA is not there")]
-    WithoutAlsa,
+    /// `auto`, and nothing is there.
+    #[error("no sound: {no_jack}; and without JACK {no_alsa}")]
+    Neither {
+        /// Why not JACK.
+        no_jack: String,
+        /// Why not ALSA.
+        no_alsa: String,
+    },
+    /// ALSA has no such card.
+    #[error("ALSA has no card `{name}`: there {there}")]
+    NoAlsaCard {
+        /// The name asked for.
+        name: String,
+        /// Those that are there, as half a sentence.
+        there: String,
+    },
+    /// Another program has the card.
+    #[error("another program has the sound card `{0}`: close it, or let both use JACK or PipeWire")]
+    Busy(String),
+    /// The user may not.
+    #[error("the sound card `{0}` may not be opened: become a member of the group `audio` and log in again")]
+    Forbidden(String),
+    /// The card has no samples that we know.
+    #[error(
+        "the sound card `{name}` has no {direction} with samples of 16, 24 or 32 bits: use alsa:plughw:..., which converts them"
+    )]
+    Format {
+        /// The card.
+        name: String,
+        /// `input` or `output`.
+        direction: &'static str,
+    },
+    /// Something else.
+    #[error("the sound card `{name}` cannot be opened: {why}")]
+    Alsa {
+        /// The card.
+        name: String,
+        /// The words of ALSA.
+        why: String,
+    },
 }

@@ -47,8 +47,10 @@ pub struct CardInfo {
 /// Counts that callbacks share with the owner of a card. Nothing here waits.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Periods that were served.
-    pub periods: AtomicU64,
+    /// Periods that were captured, where something is captured.
+    pub captured: AtomicU64,
+    /// Periods that were played, where something is played.
+    pub played: AtomicU64,
     /// Periods that came too late, as the driver says.
     pub xruns: AtomicU64,
     /// Frames of the last period.

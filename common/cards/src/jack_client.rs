@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use jack::{
-    AsyncClient, AudioIn, AudioOut, Client, ClientOptions, ClientStatus, Control, Error, Frames, LatencyType,
-    LoggerType, NotificationHandler, Port, PortFlags, PortId, ProcessHandler, ProcessScope,
+    AsyncClient, AudioIn, AudioOut, Client, ClientOptions, ClientStatus, Control, Error, LatencyType, LoggerType,
+    NotificationHandler, Port, PortFlags, PortId, ProcessHandler, ProcessScope,
 };
 use sound::format::Channels;
 use sound::{Cycle, RATE_HZ};
@@ -14,7 +14,7 @@ use sound::{Cycle, RATE_HZ};
 use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
-use crate::period::{Served, Unwrapped};
+use crate::period::{Capturing, Playing, Unwrapped};
 
 /// Name of the client; the server adds a number to a second one's.
 const CLIENT: &str = "Duet";
@@ -67,8 +67,15 @@ pub(crate) fn open(
     let outputs = names(&OUT, wanted.playback).iter().map(|name| client.register_port(name, AudioOut::default()));
     let outputs = outputs.collect::<Result<Vec<_>, _>>().map_err(refused)?;
     let shared = Arc::new(Shared::default());
-    let served = Served::new(make(&info));
-    let process = Process { inputs, outputs, served, frame: Unwrapped::default(), shared: shared.clone() };
+    let halves = make(&info);
+    let process = Process {
+        inputs,
+        outputs,
+        capturing: halves.capture.zip(wanted.capture).map(|(half, channels)| Capturing::new(half, channels)),
+        playing: halves.playback.zip(wanted.playback).map(|(half, channels)| Playing::new(half, channels)),
+        frame: Unwrapped::default(),
+        shared: shared.clone(),
+    };
     let active = client.activate_async(Notified(shared.clone()), process).map_err(refused)?;
     let client = JackClient { active, ties };
     client.connect();
@@ -200,7 +207,8 @@ impl NotificationHandler for Notified {
 struct Process {
     inputs: Vec<Port<AudioIn>>,
     outputs: Vec<Port<AudioOut>>,
-    served: Served,
+    capturing: Option<Capturing>,
+    playing: Option<Playing>,
     frame: Unwrapped,
     shared: Arc<Shared>,
 }
@@ -214,13 +222,20 @@ impl ProcessHandler for Process {
         };
         let mut inputs: [&[f32]; 2] = [&[]; 2];
         inputs.iter_mut().zip(&self.inputs).for_each(|(to, port)| *to = port.as_slice(scope));
-        let playing = self.outputs.len();
         let mut outputs: [&mut [f32]; 2] = [&mut [], &mut []];
         outputs.iter_mut().zip(&mut self.outputs).for_each(|(to, port)| *to = port.as_mut_slice(scope));
-
-        self.served.serve(frames, &inputs[..self.inputs.len()], &mut outputs[..playing], cycle);
-        self.shared.period_frames.store(frames as Frames, Ordering::Relaxed);
-        self.shared.periods.fetch_add(1, Ordering::Relaxed);
+        if let Some(capturing) = &mut self.capturing {
+            capturing.serve(frames, cycle, |frame, channel| inputs[channel][frame]);
+        }
+        match &mut self.playing {
+            Some(playing) => playing.serve(frames, cycle, |frame, samples| {
+                outputs.iter_mut().zip(samples).for_each(|(plane, &sample)| plane[frame] = sample);
+            }),
+            None => outputs.iter_mut().for_each(|plane| plane.fill(0.0)),
+        }
+        self.shared.period_frames.store(scope.n_frames(), Ordering::Relaxed);
+        self.shared.captured.fetch_add(1, Ordering::Relaxed);
+        self.shared.played.fetch_add(1, Ordering::Relaxed);
         Control::Continue
     }
 }

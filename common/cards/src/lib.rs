@@ -1,6 +1,7 @@
 //! Sound cards: JACK, PipeWire's JACK and ALSA behind one interface. A program [`open`]s one [`Card`] with the two halves that its
 //! callback serves, or has it [`kept`](keep::Kept) open: when the card or its server goes, it comes back by itself.
 
+mod alsa_streams;
 mod card;
 mod error;
 mod guard;
@@ -9,6 +10,7 @@ mod info;
 mod jack_client;
 pub mod keep;
 mod period;
+mod smoothed;
 mod spec;
 
 pub use card::{Card, Change, open};

@@ -1,56 +1,82 @@
 //! One period of a card through the two halves.
 
+use std::ops::Range;
+
 use sound::Cycle;
+use sound::format::Channels;
 
 use crate::guard;
-use crate::halves::Halves;
+use crate::halves::{Capture, Playback};
 
 /// Frames that the halves get at once at most; longer periods come in parts. JACK's longest are 8192.
 const FRAMES_AT_ONCE: usize = 1024;
 
-/// The halves of a card, with memory that a callback needs.
-pub(crate) struct Served {
-    halves: Halves,
+/// A capturing half, with the memory that its callback needs.
+pub(crate) struct Capturing {
+    half: Box<dyn Capture>,
+    channels: usize,
     samples: Box<[f32]>,
 }
 
-impl Served {
-    pub(crate) fn new(halves: Halves) -> Self {
-        Self { halves, samples: vec![0.0; FRAMES_AT_ONCE * sound::format::CHANNELS_MAX].into_boxed_slice() }
+/// A playing half, with the memory that its callback needs.
+pub(crate) struct Playing {
+    half: Box<dyn Playback>,
+    channels: usize,
+    samples: Box<[f32]>,
+}
+
+fn room(channels: Channels) -> (usize, Box<[f32]>) {
+    (channels.count(), vec![0.0; FRAMES_AT_ONCE * channels.count()].into_boxed_slice())
+}
+
+/// Returns the parts of a period, and the time of each.
+fn parts(frames: usize, cycle: Cycle) -> impl Iterator<Item = (Range<usize>, Cycle)> {
+    (0..frames).step_by(FRAMES_AT_ONCE).map(move |begin| {
+        let us = begin as u64 * 1_000_000 / u64::from(sound::RATE_HZ);
+        let part = Cycle { frame: cycle.frame + begin as u64, us: cycle.us.saturating_add(us) };
+        (begin..frames.min(begin + FRAMES_AT_ONCE), part)
+    })
+}
+
+impl Capturing {
+    pub(crate) fn new(half: Box<dyn Capture>, channels: Channels) -> Self {
+        let (channels, samples) = room(channels);
+        Self { half, channels, samples }
     }
 
-    /// Serves a period of `frames`: what `inputs` hold is captured, then `outputs` are filled. They are planes, one a channel, of
-    /// `frames` samples, and none where nothing is captured or played. It allocates nothing; a debug build asserts it.
-    pub(crate) fn serve(&mut self, frames: usize, inputs: &[&[f32]], outputs: &mut [&mut [f32]], cycle: Cycle) {
+    /// Hands on a period of `frames`; `sample` returns that of a frame and channel. It allocates nothing; a debug build asserts it.
+    pub(crate) fn serve(&mut self, frames: usize, cycle: Cycle, sample: impl Fn(usize, usize) -> f32) {
         guard::no_allocation(|| {
-            for begin in (0..frames).step_by(FRAMES_AT_ONCE) {
-                let range = begin..frames.min(begin + FRAMES_AT_ONCE);
-                let us = begin as u64 * 1_000_000 / u64::from(sound::RATE_HZ);
-                let cycle = Cycle { frame: cycle.frame + begin as u64, us: cycle.us + us };
-                if let (Some(capture), false) = (&mut self.halves.capture, inputs.is_empty()) {
-                    let samples = &mut self.samples[..range.len() * inputs.len()];
-                    for (channel, plane) in inputs.iter().enumerate() {
-                        let plane = &plane[range.clone()];
-                        for (to, &from) in samples.iter_mut().skip(channel).step_by(inputs.len()).zip(plane) {
-                            // What another program sends may be no number.
-                            *to = if from.is_finite() { from } else { 0.0 };
-                        }
+            for (range, cycle) in parts(frames, cycle) {
+                let samples = &mut self.samples[..range.len() * self.channels];
+                for (frame, samples) in range.zip(samples.chunks_exact_mut(self.channels)) {
+                    for (channel, to) in samples.iter_mut().enumerate() {
+                        let sample = sample(frame, channel);
+                        // What another program sends may be no number.
+                        *to = if sample.is_finite() { sample } else { 0.0 };
                     }
-                    capture.capture(samples, cycle);
                 }
-                let channels = outputs.len();
-                if let (Some(playback), false) = (&mut self.halves.playback, outputs.is_empty()) {
-                    let samples = &mut self.samples[..range.len() * channels];
-                    samples.fill(0.0);
-                    playback.play(samples, cycle);
-                    for (channel, plane) in outputs.iter_mut().enumerate() {
-                        let from = samples.iter().skip(channel).step_by(channels);
-                        for (to, &from) in plane[range.clone()].iter_mut().zip(from) {
-                            *to = from;
-                        }
-                    }
-                } else {
-                    outputs.iter_mut().for_each(|plane| plane[range.clone()].fill(0.0));
+                self.half.capture(samples, cycle);
+            }
+        });
+    }
+}
+
+impl Playing {
+    pub(crate) fn new(half: Box<dyn Playback>, channels: Channels) -> Self {
+        let (channels, samples) = room(channels);
+        Self { half, channels, samples }
+    }
+
+    /// Lets a period of `frames` be filled; `put` takes the samples of a frame. It allocates nothing; a debug build asserts it.
+    pub(crate) fn serve(&mut self, frames: usize, cycle: Cycle, mut put: impl FnMut(usize, &[f32])) {
+        guard::no_allocation(|| {
+            for (range, cycle) in parts(frames, cycle) {
+                let samples = &mut self.samples[..range.len() * self.channels];
+                samples.fill(0.0);
+                self.half.play(samples, cycle);
+                for (frame, samples) in range.zip(samples.chunks_exact(self.channels)) {
+                    put(frame, samples);
                 }
             }
         });
@@ -79,7 +105,6 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::halves::{Capture, Playback};
 
     /// Plays what it captured, and notes the cycles of both.
     #[derive(Clone)]
@@ -87,7 +112,7 @@ mod tests {
 
     impl Loop {
         fn with_room() -> Self {
-            Self(Arc::new(Mutex::new((VecDeque::with_capacity(2048), Vec::with_capacity(16)))))
+            Self(Arc::new(Mutex::new((VecDeque::with_capacity(16384), Vec::with_capacity(16)))))
         }
     }
 
@@ -107,22 +132,22 @@ mod tests {
         }
     }
 
-    /// The planes of a period come back as they are, in parts if it is long, each part at its time.
+    /// Periods come back as they are, in parts if they are long, each part at its time.
     #[test]
     fn periods_of_any_length_pass_through() {
         let looped = Loop::with_room();
-        let mut served =
-            Served::new(Halves { capture: Some(Box::new(looped.clone())), playback: Some(Box::new(looped.clone())) });
+        let mut capturing = Capturing::new(Box::new(looped.clone()), Channels::Stereo);
+        let mut playing = Playing::new(Box::new(looped.clone()), Channels::Stereo);
         for frames in [1, 64, 1024, 1025, 2048, 8192] {
-            let left: Vec<f32> = (0..frames).map(|i| i as f32).collect();
-            let right: Vec<f32> = left.iter().map(|x| -x).collect();
-            let (mut out_left, mut out_right) = (vec![9.0; frames], vec![9.0; frames]);
-            let inputs: [&[f32]; 2] = [&left, &right];
-            served.serve(frames, &inputs, &mut [&mut out_left, &mut out_right], Cycle { frame: 7, us: 9 });
-            assert!(out_left == left && out_right == right, "{frames}");
+            let planes: [Vec<f32>; 2] = [1.0, -1.0].map(|sign| (0..frames).map(|i| sign * i as f32).collect());
+            let mut out = [vec![9.0; frames], vec![9.0; frames]];
+            let cycle = Cycle { frame: 7, us: 9 };
+            capturing.serve(frames, cycle, |frame, channel| planes[channel][frame]);
+            playing.serve(frames, cycle, |frame, samples| [0, 1].iter().for_each(|&c| out[c][frame] = samples[c]));
+            assert!(out == planes, "{frames}");
             let cycles: Vec<Cycle> = looped.0.lock().unwrap().1.drain(..).collect();
             assert_eq!(cycles.len(), 2 * frames.div_ceil(FRAMES_AT_ONCE));
-            assert_eq!(cycles.first(), Some(&Cycle { frame: 7, us: 9 }));
+            assert_eq!(cycles.first(), Some(&cycle));
             if frames == 8192 {
                 assert_eq!(cycles.last(), Some(&Cycle { frame: 7 + 7168, us: 9 + 149_333 }));
             }
@@ -130,13 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_silence_and_without_halves_nothing_is_heard() {
+    fn what_is_no_number_is_silence() {
         let looped = Loop::with_room();
-        let mut served = Served::new(Halves { capture: Some(Box::new(looped.clone())), playback: None });
-        let mut out = [5.0; 3];
-        served.serve(3, &[&[f32::NAN, 0.5, f32::INFINITY]], &mut [&mut out], Cycle { frame: 0, us: 0 });
+        let mut capturing = Capturing::new(Box::new(looped.clone()), Channels::Mono);
+        let sent = [f32::NAN, 0.5, f32::INFINITY];
+        capturing.serve(3, Cycle { frame: 0, us: 0 }, |frame, _| sent[frame]);
         assert_eq!(looped.0.lock().unwrap().0, [0.0, 0.5, 0.0]);
-        assert_eq!(out, [0.0; 3]);
     }
 
     #[test]

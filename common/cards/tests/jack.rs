@@ -97,6 +97,8 @@ struct Seen {
     /// Samples that were heard, and those of them that were under way for one period.
     heard: AtomicU64,
     of_a_period: AtomicU64,
+    /// Frames that the last one was under way.
+    delay: AtomicU64,
     /// Largest distance of a period's time from `CLOCK_MONOTONIC`, us.
     off_us: AtomicU64,
 }
@@ -121,6 +123,7 @@ impl Capture for Count {
             let played = (samples[self.1 - 1] * (2 * WRAP) as f32) as u64;
             if let Some(played) = played.checked_sub(1) {
                 let delay = (frame % WRAP + WRAP - played) % WRAP;
+                self.0.delay.store(delay, Relaxed);
                 if delay == period as u64 {
                     self.0.of_a_period.fetch_add(1, Relaxed);
                 }
@@ -274,5 +277,43 @@ fn a_server_that_starts_late_or_again_is_found() {
         }
         drop(kept);
         assert!(news.recv_timeout(PATIENCE).is_err(), "the card's thread has ended");
+    });
+}
+
+/// ALSA's streams, by ALSA's own way to JACK, tied with each other there.
+#[test]
+fn alsa_has_two_streams_that_are_timed() {
+    apart("alsa_has_two_streams_that_are_timed", || {
+        let server = Server::start(&["-r", "48000", "-p", "64"]);
+        let file = std::env::temp_dir().join(std::env::var("JACK_DEFAULT_SERVER").unwrap());
+        let ports = |kind| format!("{{ 0 system:{kind}_1 1 system:{kind}_2 }}");
+        let (capture, playback) = (ports("capture"), ports("playback"));
+        let text = format!(
+            "</usr/share/alsa/alsa.conf>\npcm.!default {{ type jack capture_ports {capture} playback_ports {playback} }}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        // SAFETY: no other thread of this process looks at its environment.
+        unsafe { std::env::set_var("ALSA_CONFIG_PATH", &file) };
+        let seen = Arc::new(Seen::default());
+        let spec = "alsa:default".parse().unwrap();
+        let opened = open(&spec, wanted(Mono, Stereo), &mut |info| halves(&seen, info));
+        std::fs::remove_file(&file).unwrap();
+        let mut card = opened.unwrap();
+        println!("{:?}", card.info());
+        wait("periods", || seen.captured.load(Relaxed) > 100);
+        let probe = probe().unwrap();
+        let all = probe.ports(None, None, jack::PortFlags::empty());
+        let port = |end: &str| all.iter().find(|port| port.ends_with(end)).unwrap();
+        probe.connect_ports_by_name(port("out_000"), port("in_000")).unwrap();
+        wait("its own sound is heard", || seen.heard.load(Relaxed) > 48_000);
+        assert_eq!(card.poll(0), None);
+        // Both streams count from one zero, so that the frames under way are those of their buffers, give or take a few periods.
+        let delay = seen.delay.load(Relaxed);
+        println!("{delay} frames, {} late periods", card.xruns());
+        assert!((delay + 1000) % WRAP < 10_000, "{delay}");
+        drop(probe);
+        drop(server);
+        let begin = Instant::now();
+        wait("the end of the card", || matches!(card.poll(begin.elapsed().as_micros() as u64), Some(Change::Gone(_))));
     });
 }

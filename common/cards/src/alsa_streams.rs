@@ -1,0 +1,318 @@
+//! ALSA: a stream of each direction, with a thread each, of one card. The one place of `cpal` and `alsa`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use cpal::traits::{DeviceTrait, HostTrait, StreamTrait};
+use cpal::{
+    BufferSize, Device, DeviceId, ErrorKind, FromSample, Host, HostId, I24, SampleFormat, SizedSample, Stream,
+    StreamConfig, SupportedBufferSize, SupportedStreamConfigRange,
+};
+use sound::RATE_HZ;
+use sound::format::Channels;
+
+use crate::error::CardError;
+use crate::halves::{Halves, Wanted};
+use crate::info::{Backend, CardInfo, Shared};
+use crate::period::{Capturing, Playing};
+use crate::smoothed::Smoothed;
+
+/// Forms of samples that we take, the best first.
+const FORMATS: [SampleFormat; 4] = [SampleFormat::F32, SampleFormat::I32, SampleFormat::I24, SampleFormat::I16];
+
+/// Running streams.
+pub(crate) struct Streams {
+    _capture: Option<Stream>,
+    _playback: Option<Stream>,
+}
+
+/// Form in which a direction of a card is opened.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    channels: u16,
+    format: SampleFormat,
+    frames: u32,
+}
+
+impl Form {
+    fn config(self) -> StreamConfig {
+        // cpal's own default may be seconds long.
+        StreamConfig { channels: self.channels, sample_rate: RATE_HZ, buffer_size: BufferSize::Fixed(self.frames) }
+    }
+}
+
+/// Opens the card `name` and starts it.
+pub(crate) fn open(
+    name: &str,
+    wanted: Wanted,
+    make: &mut dyn FnMut(&CardInfo) -> Halves,
+) -> Result<(CardInfo, Arc<Shared>, Streams), CardError> {
+    // ALSA's library writes on standard error of the thread that it fails on.
+    let _quiet = alsa::Output::local_error_handler();
+    let device = device(name)?;
+    let of = |error: cpal::Error| refused(name, &error);
+    let capture = match wanted.capture {
+        Some(channels) => {
+            let ranges: Vec<_> = device.supported_input_configs().map_err(of)?.collect();
+            Some(form(name, "input", &ranges, channels, wanted.frames)?)
+        }
+        None => None,
+    };
+    let playback = match wanted.playback {
+        Some(channels) => {
+            let ranges: Vec<_> = device.supported_output_configs().map_err(of)?.collect();
+            Some(form(name, "output", &ranges, channels, wanted.frames)?)
+        }
+        None => None,
+    };
+    let info = CardInfo {
+        backend: Backend::Alsa,
+        name: format!("alsa:{name}"),
+        rate_hz: RATE_HZ,
+        period_frames: playback.or(capture).map_or(wanted.frames, |form| form.frames),
+        capture: wanted.capture,
+        playback: wanted.playback,
+        input_latency_frames: capture.map_or(0, |form| form.frames),
+        // cpal has two periods between callback and card.
+        output_latency_frames: playback.map_or(0, |form| 2 * form.frames),
+    };
+    let shared = Arc::new(Shared::default());
+    let halves = make(&info);
+    let capturing = halves.capture.zip(wanted.capture).map(|(half, channels)| Capturing::new(half, channels));
+    let playing = halves.playback.zip(wanted.playback).map(|(half, channels)| Playing::new(half, channels));
+    let start = |stream: Stream| stream.play().map(|()| stream);
+    let input = capture.zip(capturing).map(|(form, half)| {
+        let make = match form.format {
+            SampleFormat::F32 => input::<f32>,
+            SampleFormat::I32 => input::<i32>,
+            SampleFormat::I24 => input::<I24>,
+            _ => input::<i16>,
+        };
+        make(&device, form, half, &shared)
+    });
+    let output = playback.zip(playing).map(|(form, half)| {
+        let make = match form.format {
+            SampleFormat::F32 => output::<f32>,
+            SampleFormat::I32 => output::<i32>,
+            SampleFormat::I24 => output::<I24>,
+            _ => output::<i16>,
+        };
+        make(&device, form, half, &shared)
+    });
+    // Both are made before one runs, so that they begin together.
+    let (input, output) = (input.transpose().map_err(of)?, output.transpose().map_err(of)?);
+    let streams = Streams {
+        _playback: output.map(start).transpose().map_err(of)?,
+        _capture: input.map(start).transpose().map_err(of)?,
+    };
+    Ok((info, shared, streams))
+}
+
+fn host() -> Result<Host, CardError> {
+    cpal::host_from_id(HostId::Alsa).map_err(|error| refused("default", &error))
+}
+
+fn device(name: &str) -> Result<Device, CardError> {
+    let host = host()?;
+    let device = match name {
+        "default" => host.default_output_device(),
+        _ => host.device_by_id(&DeviceId::new(HostId::Alsa, name)),
+    };
+    device.ok_or_else(|| {
+        let names: Vec<_> = host.devices().into_iter().flatten().filter_map(|device| device.id().ok()).collect();
+        let names: Vec<_> = names.iter().map(DeviceId::id).collect();
+        let there = if names.is_empty() { "is none".to_owned() } else { format!("are {}", names.join(", ")) };
+        CardError::NoAlsaCard { name: name.to_owned(), there }
+    })
+}
+
+fn refused(name: &str, error: &cpal::Error) -> CardError {
+    let name = name.to_owned();
+    match error.kind() {
+        ErrorKind::DeviceBusy => CardError::Busy(name),
+        ErrorKind::PermissionDenied => CardError::Forbidden(name),
+        ErrorKind::DeviceNotAvailable => CardError::NoAlsaCard { name, there: "is none of that name now".to_owned() },
+        _ => CardError::Alsa { name, why: error.to_string() },
+    }
+}
+
+/// Returns the form in which a direction is opened: at our rate, with the best samples, and channels that are nearest to those wanted:
+/// rather too many, of which the first are used.
+fn form(
+    name: &str,
+    direction: &'static str,
+    ranges: &[SupportedStreamConfigRange],
+    channels: Channels,
+    frames: u32,
+) -> Result<Form, CardError> {
+    let known = || ranges.iter().filter(|range| FORMATS.contains(&range.sample_format()));
+    let Some(some) = known().next() else {
+        return Err(CardError::Format { name: name.to_owned(), direction });
+    };
+    let at_rate = known().filter(|range| (range.min_sample_rate()..=range.max_sample_rate()).contains(&RATE_HZ));
+    let wanted = channels.count() as u16;
+    let best = at_rate.min_by_key(|range| {
+        let surplus = i32::from(range.channels()) - i32::from(wanted);
+        let missing = if surplus < 0 { 1000 - surplus } else { surplus };
+        (missing, FORMATS.iter().position(|format| *format == range.sample_format()))
+    });
+    let Some(best) = best else {
+        return Err(CardError::Rate {
+            what: format!("the {direction} of the sound card `{name}`"),
+            rate_hz: if some.max_sample_rate() < RATE_HZ { some.max_sample_rate() } else { some.min_sample_rate() },
+            remedy: "use alsa:plughw:..., which converts it, or another card",
+        });
+    };
+    let frames = match *best.buffer_size() {
+        SupportedBufferSize::Range { min, max } => frames.clamp(min, max.max(min)),
+        SupportedBufferSize::Unknown => frames,
+    };
+    Ok(Form { channels: best.channels(), format: best.sample_format(), frames })
+}
+
+/// Gives a stream's callback its time, and its owner the driver's news.
+struct Timed {
+    smoothed: Smoothed,
+    lost: Arc<AtomicBool>,
+}
+
+impl Timed {
+    fn new(shared: &Arc<Shared>) -> (Self, impl FnMut(cpal::Error) + Send + 'static) {
+        let lost = Arc::new(AtomicBool::new(false));
+        let (noted, shared) = (lost.clone(), shared.clone());
+        let on_error = move |error: cpal::Error| match error.kind() {
+            ErrorKind::Xrun => {
+                shared.xruns.fetch_add(1, Ordering::Relaxed);
+                noted.store(true, Ordering::Release);
+            }
+            ErrorKind::DeviceNotAvailable | ErrorKind::HostUnavailable | ErrorKind::StreamInvalidated => {
+                shared.gone.store(true, Ordering::Release);
+            }
+            // Whatever else it is: if it matters, the stream falls silent, and that is seen.
+            _ => {}
+        };
+        (Self { smoothed: Smoothed::default(), lost }, on_error)
+    }
+
+    fn cycle(&mut self, frames: usize) -> sound::Cycle {
+        self.smoothed.next(monotonic_us(), frames, self.lost.swap(false, Ordering::AcqRel))
+    }
+}
+
+fn input<T>(device: &Device, form: Form, mut half: Capturing, shared: &Arc<Shared>) -> Result<Stream, cpal::Error>
+where
+    T: SizedSample,
+    f32: FromSample<T>,
+{
+    let (mut timed, on_error) = Timed::new(shared);
+    let (card, shared) = (usize::from(form.channels), shared.clone());
+    let on_period = move |samples: &[T], _: &cpal::InputCallbackInfo| {
+        let frames = samples.len() / card;
+        let cycle = timed.cycle(frames);
+        // A single microphone is heard on both channels.
+        half.serve(frames, cycle, |frame, channel| f32::from_sample_(samples[frame * card + channel.min(card - 1)]));
+        note(&shared, &shared.captured, frames);
+    };
+    device.build_input_stream(form.config(), on_period, on_error, None)
+}
+
+fn output<T>(device: &Device, form: Form, mut half: Playing, shared: &Arc<Shared>) -> Result<Stream, cpal::Error>
+where
+    T: SizedSample + FromSample<f32>,
+{
+    let (mut timed, on_error) = Timed::new(shared);
+    let (card, shared) = (usize::from(form.channels), shared.clone());
+    let on_period = move |samples: &mut [T], _: &cpal::OutputCallbackInfo| {
+        let frames = samples.len() / card;
+        let cycle = timed.cycle(frames);
+        half.serve(frames, cycle, |frame, from| {
+            let to = &mut samples[frame * card..][..card];
+            to.fill(T::EQUILIBRIUM);
+            mapped(from, card, |channel, sample| to[channel] = T::from_sample_(sample.clamp(-1.0, 1.0)));
+        });
+        note(&shared, &shared.played, frames);
+    };
+    device.build_output_stream(form.config(), on_period, on_error, None)
+}
+
+/// Puts the samples of a frame on a card's channels: one on the first two, two on one channel at half the loudness.
+fn mapped(from: &[f32], card: usize, mut put: impl FnMut(usize, f32)) {
+    match (from, card) {
+        (&[one], _) => (0..card.min(2)).for_each(|channel| put(channel, one)),
+        (&[left, right], 1) => put(0, (left + right) / 2.0),
+        _ => from.iter().enumerate().for_each(|(channel, &sample)| put(channel, sample)),
+    }
+}
+
+fn note(shared: &Shared, periods: &AtomicU64, frames: usize) {
+    shared.period_frames.store(frames as u32, Ordering::Relaxed);
+    periods.fetch_add(1, Ordering::Relaxed);
+}
+
+fn monotonic_us() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is this function's own; a callback may ask for it, since it is read without a system call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(channels: u16, rates: (u32, u32), frames: (u32, u32), format: SampleFormat) -> SupportedStreamConfigRange {
+        let frames = SupportedBufferSize::Range { min: frames.0, max: frames.1 };
+        SupportedStreamConfigRange::new(channels, rates.0, rates.1, frames, format)
+    }
+
+    #[test]
+    fn the_form_is_the_nearest_that_the_card_has() {
+        use SampleFormat::{F32, I16, I32, U8};
+        let all = [(1, I16), (2, I16), (2, I32), (2, F32), (8, I16)]
+            .map(|(channels, format)| range(channels, (44_100, 96_000), (32, 4096), format));
+        let found = |ranges: &[_], channels, frames| {
+            form("hw:0", "input", ranges, channels, frames).map(|form| (form.channels, form.format, form.frames))
+        };
+        assert_eq!(found(&all, Channels::Stereo, 64), Ok((2, F32, 64)));
+        assert_eq!(found(&all, Channels::Mono, 16), Ok((1, I16, 32)));
+        assert_eq!(found(&all[..1], Channels::Stereo, 8192), Ok((1, I16, 4096)));
+        assert_eq!(found(&all[4..], Channels::Mono, 64), Ok((8, I16, 64)));
+        let bad = |ranges: &[_]| found(ranges, Channels::Mono, 64).unwrap_err().to_string();
+        let slow = bad(&[range(2, (8000, 44_100), (32, 64), I16)]);
+        assert!(
+            slow.contains("the input of the sound card `hw:0` runs at 44100 Hz") && slow.contains("plughw"),
+            "{slow}"
+        );
+        let fast = bad(&[range(2, (96_000, 192_000), (32, 64), I16)]);
+        assert!(fast.contains("at 96000 Hz"), "{fast}");
+        for ranges in [&[][..], &[range(2, (48_000, 48_000), (32, 64), U8)]] {
+            assert!(bad(ranges).contains("no input with samples of 16, 24 or 32 bits"));
+        }
+    }
+
+    #[test]
+    fn channels_are_mapped_to_those_of_the_card() {
+        let put = |from: &[f32], card| {
+            let mut to = vec![0.0; card];
+            mapped(from, card, |channel, sample| to[channel] = sample);
+            to
+        };
+        assert_eq!(put(&[0.5], 1), [0.5]);
+        assert_eq!(put(&[0.5], 2), [0.5, 0.5]);
+        assert_eq!(put(&[0.5], 4), [0.5, 0.5, 0.0, 0.0]);
+        assert_eq!(put(&[0.5, 0.25], 1), [0.375]);
+        assert_eq!(put(&[0.5, 0.25], 3), [0.5, 0.25, 0.0]);
+    }
+
+    /// Samples that are captured and played unchanged have the same bits at the other end.
+    #[test]
+    fn samples_of_cards_pass_through_exactly() {
+        for sample in i16::MIN..=i16::MAX {
+            assert_eq!(i16::from_sample_(f32::from_sample_(sample)), sample);
+        }
+        for sample in (-(1 << 23)..1 << 23).step_by(97) {
+            let sample = I24::new(sample).unwrap();
+            assert_eq!(I24::from_sample_(f32::from_sample_(sample)), sample);
+        }
+    }
+}
