@@ -11,7 +11,7 @@ use crate::percentiles::{Percentiles, TimeHistogram};
 use crate::units::Timestamp;
 
 /// Number of the stream, without datagrams, that tells of pictures which go back.
-pub const BOUNCED: u8 = 1;
+pub const BOUNCED: u8 = 2;
 
 /// Halves of ways that wait for the other half. A picture that is lost on the way back has one half only.
 const WAITING_MAX: usize = 64;

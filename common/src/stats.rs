@@ -178,6 +178,40 @@ counts! {
     }
 }
 
+counts! {
+    /// Counts of the sound that is sent.
+    SoundSentCounts {
+        /// Packets of sound that have left.
+        sound_packets_sent,
+        /// Packets of sound that were too late to leave.
+        sound_packets_unsent,
+        /// Bytes of all datagrams of sound.
+        sound_bytes_sent,
+    }
+}
+
+counts! {
+    /// Counts of the sound that is heard.
+    SoundHeardCounts {
+        /// Packets of sound that came.
+        sound_packets_received,
+        /// Packets of sound played from a whole copy in a later one.
+        sound_packets_repaired,
+        /// Packets of sound played from a copy of 4 bits a sample in a later one.
+        sound_packets_repaired_coarsely,
+        /// Packets of sound of which some was missing and was concealed.
+        sound_packets_concealed,
+        /// Runs of such packets.
+        sound_gaps,
+        /// Packets of sound that came after their time.
+        sound_packets_late,
+        /// Packets of sound that never came.
+        sound_packets_lost,
+        /// Packets of sound that cannot be, or have no place: damaged, far ahead, or too many.
+        sound_packets_refused,
+    }
+}
+
 /// Kinds of values that are several on a page.
 impl Page {
     fn standing(&mut self, _: &str, _: &str, Standing { state, connected, .. }: &Standing) {
@@ -251,6 +285,9 @@ report! {
         /// Counts of the sending end of the stream.
         #[serde(flatten)]
         counts: SenderCounts, counted;
+        /// Counts of the sound that is sent.
+        #[serde(flatten)]
+        sound: SoundSentCounts, counted;
         /// Coded bits per pixel of the frames sent.
         bits_per_pixel: f64, gauge;
         /// Rate that the frames are made for, bits a second.
@@ -299,6 +336,17 @@ report! {
         /// Counts of the receiving end of the stream.
         #[serde(flatten)]
         counts: ReceiverCounts, counted;
+        /// Counts of the sound that is heard.
+        #[serde(flatten)]
+        sound: SoundHeardCounts, counted;
+        /// Delay that the sound has beyond the line's own; not there, or null in the file, without sound.
+        sound_added_ms: Option<f64>, gauge;
+        /// Sender's sample clock against this machine's, parts per million; not there, or null in the file, before it is known.
+        sound_drift_ppm: Option<f64>, gauge;
+        /// Delay from the microphone there to the ear here; not there, or null in the file, before it is known.
+        ear_ms: Option<f64>, gauge;
+        /// Delay from the camera there to the eye here; likewise.
+        eye_ms: Option<f64>, gauge;
         /// Pictures given to the sink.
         frames_shown: u64, counter;
         /// Bytes of all datagrams.
@@ -393,7 +441,8 @@ mod tests {
             &SenderReport::default(),
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
              black_holes stalled_ms frames_damaged frames_unusable frames_predicted frames_replayed state_mismatches backend device
-             stages_us final unix_ms state connected path path_changes reasons",
+             stages_us final unix_ms state connected path path_changes reasons
+             sound_packets_sent sound_packets_unsent sound_bytes_sent",
         );
         check_keys(
             &ReceiverReport::default(),
@@ -401,7 +450,9 @@ mod tests {
              freeze_ms_max
              gap_ms_p99 latency_us clock_offset_us clock_error_us clock_suspect backend device stages_us final datagrams_late datagrams_malformed
              jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max
-             unix_ms state connected path path_changes reasons",
+             unix_ms state connected path path_changes reasons
+             sound_packets_received sound_packets_repaired sound_packets_repaired_coarsely sound_packets_concealed sound_gaps
+             sound_packets_late sound_packets_lost sound_packets_refused sound_added_ms sound_drift_ppm ear_ms eye_ms",
         );
     }
 
@@ -418,7 +469,8 @@ mod tests {
                 "bits_per_pixel black_holes_total bytes_sent_total connected frames_captured_total
                  frames_damaged_total frames_dropped_total frames_predicted_total frames_replayed_total
                  frames_sent_total frames_unusable_total info loss_ratio rate_target_bits_per_second reasons_total
-                 rtt_seconds stage_seconds stalled_seconds state state_mismatches_total",
+                 rtt_seconds stage_seconds stalled_seconds state state_mismatches_total
+                 sound_packets_sent_total sound_packets_unsent_total sound_bytes_sent_total",
             )
         );
         assert_eq!(
@@ -428,7 +480,10 @@ mod tests {
                  datagrams_malformed_total fec_recovered_total frames_complete_total frames_lacking_reference_total
                  frames_lost_total frames_partial_total frames_shown_total freeze_seconds_max gap_seconds_p99
                  held_by_computer_seconds_max held_by_line_seconds_max info jitter_seconds latency_seconds
-                 lateness_seconds_p95 reasons_total stage_seconds state",
+                 lateness_seconds_p95 reasons_total stage_seconds state
+                 sound_packets_received_total sound_packets_repaired_total sound_packets_repaired_coarsely_total
+                 sound_packets_concealed_total sound_gaps_total sound_packets_late_total sound_packets_lost_total
+                 sound_packets_refused_total sound_added_seconds sound_drift_ppm ear_seconds eye_seconds",
             )
         );
     }

@@ -5,16 +5,20 @@ use std::time::Duration;
 
 use common::latency::OneWay;
 use common::units::{FrameId, SequenceNumber, Timestamp};
-use common::wire::control::{ByeReason, ControlError, ControlMessage, ControlReader, SourceState, StreamId, encode};
+use common::wire::control::{
+    ByeReason, Click, ControlError, ControlMessage, ControlReader, SourceState, StreamId, encode,
+};
 use common::wire::feedback::{AGES_MAX, FeedbackHeader};
 use common::wire::media::{Content, Envelope, GROUPS_MAX, MediaHeader, ShardPlace};
 use common::wire::probe::TestDatagram;
+use common::wire::sound::SoundError;
 use common::wire::{FEEDBACK_BYTES_MAX, PROTOCOL_VERSION};
 use picture::coded::{FrameHeader, StepIndex};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, PixelAspect, Raster, Siting};
 use picture::params::{CodecParams, StreamParams, Wavelet};
 use picture::run::Form;
 use proptest::prelude::*;
+use sound::format::{Channels, Coding, Format};
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -116,9 +120,11 @@ fn golden_feedback() {
 
 #[test]
 fn golden_control_messages() {
-    assert_eq!(PROTOCOL_VERSION, 10);
+    assert_eq!(PROTOCOL_VERSION, 11);
     let t = Timestamp::from_us;
     let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
+    let format = Format { channels: Channels::Stereo, coding: Coding::Pcm24, frames: 128 };
+    let click = Click { tempo_mbpm: 45_495, beats: 4, start: t(300) };
     for (message, golden) in [
         (ControlMessage::Hello { version: 1, sends: true }, "03000000 00 01 01"),
         (
@@ -138,6 +144,11 @@ fn golden_control_messages() {
         (ControlMessage::Source { state: SourceState::Unusable }, "02000301 09 03"),
         (ControlMessage::Stalled { total: Duration::from_micros(80_000) }, "06000000 0a fc80380100"),
         (ControlMessage::Bounced(bounce), "09000301 0b 01 02 03 04 05 fb2c01"),
+        (ControlMessage::WelcomeSound { format }, "02000301 0c 09"),
+        (ControlMessage::Click(Some(click)), "08000301 0d fbb7b1 04 fb2c01"),
+        (ControlMessage::Click(None), "01000301 0e"),
+        (ControlMessage::WantSound { first: 300, count: 9 }, "05000301 0f fb2c01 09"),
+        (ControlMessage::Sound { number: 3, sound: vec![1, 2] }, "05000301 10 03 02 0102"),
     ] {
         let mut bytes = Vec::new();
         let about = (!message.is_of_path()).then_some(StreamId::sent(3));
@@ -195,12 +206,17 @@ fn long_messages_and_reasons_are_refused_or_cut() {
     assert_eq!(text.len(), 199);
     // 201 bytes of text, a text that claims 2^63 bytes, a message with a byte too many.
     let long: Vec<u8> = [&[203, 0, 0, 0, 7, 201][..], &[b'x'; 201]].concat();
+    let much: Vec<u8> = [&[6, 4, 0, 0, 16, 0, 251, 1, 4][..], &[7; 1025]].concat();
     let lying = [10, 0, 0, 0, 7, 253, 0, 0, 0, 0, 0, 0, 0, 128];
     for (wrong, error) in [
         (&long[..], ControlError::ReasonTooLong),
         (&lying, ControlError::UnknownMessage),
         (&[2, 0, 0, 0, 2, 0], ControlError::BytesBehind),
         (&[2, 0, 0, 0, 9, 4], ControlError::UnknownSourceState),
+        (&[2, 0, 0, 0, 12, 14], ControlError::Sound(SoundError::UnknownCoding)),
+        (&[4, 0, 0, 0, 13, 9, 4, 0], ControlError::UnknownTempo),
+        (&[6, 0, 0, 0, 13, 251, 183, 177, 17, 0], ControlError::UnknownTempo),
+        (&much, ControlError::SoundTooLong),
     ] {
         assert_eq!(read_all(wrong, 5), (vec![], Some(error)), "{wrong:?}");
     }

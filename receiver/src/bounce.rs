@@ -88,6 +88,7 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<Receive
         own: None,
         latency_limit,
         seen: Some(Box::new(seen(own, ways.clone(), pictures.clone()))),
+        sound: None,
     };
     tracing::info!("sending every picture back, for `sender --latency-test` at the other side");
     let Sending { mut link, threads, .. } = sending;

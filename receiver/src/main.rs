@@ -6,6 +6,7 @@ mod bounce;
 mod cli;
 mod doctor;
 mod run;
+mod sound;
 
 use std::process::ExitCode;
 

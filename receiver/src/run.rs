@@ -3,6 +3,7 @@
 use common::config::{LinkMode, ReceiverConfig, SharedConfig};
 use common::path::Directions;
 use common::stats::ReceiverReport;
+use common::stream::sound::SOUND;
 use common::stream::video::VIDEO;
 use common::units::Bitrate;
 use common::wire::control::StreamId;
@@ -14,6 +15,8 @@ use shell::control;
 use shell::settings::LatencyLimit;
 use showing::sink::SinkSpec;
 use showing::{Network, run_over};
+
+use crate::sound::Sound;
 
 /// Returns the sentence of a receiver without a peer.
 pub(crate) fn no_peer() -> String {
@@ -32,12 +35,20 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u6
     let options = LinkOptions::of(&config.shared, Protocol::Call, LiveRate::new(nothing), 0)?;
     let waker = Waker::default();
     let latency_limit = LatencyLimit::new(config.latency_max);
-    let _control = control::serve("receiver", &config.shared, vec![latency_limit.setting()]);
+    let mut sound = Sound::start(&config.shared)?;
+    let audible = sound.as_ref().map(|sound| sound.audible.clone());
+    let mut settings = vec![latency_limit.setting()];
+    settings.extend(audible.iter().flat_map(|audible| audible.side.settings()));
+    let _control = control::serve("receiver", &config.shared, settings);
+    let (waker_of_view, pulses) = (waker.clone(), Vec::new());
     let network =
-        Network { waker: waker.clone(), hang_up: None, pulses: Vec::new(), own: None, latency_limit, seen: None };
+        Network { waker: waker_of_view, hang_up: None, pulses, own: None, latency_limit, seen: None, sound: audible };
     run_over(network, config, sinks, frames, move |mut link| {
-        let call = Streams::new(Directions::Receives, nothing).with(StreamId::received(VIDEO), &mut link);
-        net::link::run(options, &waker, &mut [call])
+        let call = Streams::new(Directions::Receives, nothing);
+        let call = sound.iter_mut().fold(call, |call, sound| call.with(StreamId::received(SOUND), &mut sound.heard));
+        let call = call.with(StreamId::received(VIDEO), &mut link);
+        let linked = net::link::run(options, &waker, &mut [call]);
+        linked.and(sound.map_or(Ok(()), Sound::end))
     })
 }
 

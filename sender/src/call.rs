@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use common::config::{ConfigFile, SenderConfig};
+use common::path::Directions;
+use common::stream::video::VIDEO;
+use common::wire::control::StreamId;
 use net::failure::Failure;
 use net::link::{HangUp, Streams, Waker};
 use net::tls::Protocol;
@@ -16,6 +19,8 @@ use showing::{Network as Loop, run_over};
 use sending::source::SourceSpec;
 use sending::{Sending, Start};
 
+use crate::sound::Sound;
+
 /// Sends and receives until both directions have ended, a window is closed or a signal comes. Call it on the main
 /// thread, on which a window must live.
 ///
@@ -28,11 +33,15 @@ pub(crate) fn run(
     frames_max: Option<u64>,
 ) -> Result<(), Failure> {
     let waker = Waker::default();
+    let mut sound = Sound::start(&config.shared, &waker, true)?;
     let own = OwnSide::new(config.rate, config.rate_most, config.effects);
-    let sending = Sending::from_spec(config, spec, Start { frames_max, ..Start::new(config, &waker, &own) })?;
+    let side = sound.as_ref().map(|sound| sound.audible.side.clone());
+    let start = Start { frames_max, sound: side, ..Start::new(config, &waker, &own) };
+    let sending = Sending::from_spec(config, spec, start)?;
     let latency_limit = LatencyLimit::new(receiving.config.latency_max);
     let mut settings = own.settings();
     settings.push(latency_limit.setting());
+    settings.extend(sound.iter().flat_map(|sound| sound.audible.side.settings()));
     let _control = control::serve("sender", &config.shared, settings);
     let options = sending.options(config, Protocol::BothWays)?;
     let hang_up = HangUp::new(waker.clone());
@@ -43,13 +52,17 @@ pub(crate) fn run(
         own: Some(own),
         latency_limit,
         seen: None,
+        sound: sound.as_ref().map(|sound| sound.audible.clone()),
     };
     let (Sending { mut link, threads, .. }, rate) = (sending, config.rate);
     let turn = move |mut receiver_link| {
-        let call = Streams::both_ways(rate, &mut link, &mut receiver_link).ended_by(hang_up);
+        let call = Streams::new(Directions::Both, rate).ended_by(hang_up);
+        let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));
+        let call = call.with(StreamId::sent(VIDEO), &mut link).with(StreamId::received(VIDEO), &mut receiver_link);
         let linked = net::link::run(options, &waker, &mut [call]);
         link.report_final();
-        threads.end(linked)
+        let silenced = sound.map_or(Ok(()), Sound::end);
+        threads.end(linked).and(silenced)
     };
     run_over(network, &receiving.config, &receiving.sinks, frames_max, turn).map(drop)
 }

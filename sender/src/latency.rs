@@ -48,6 +48,7 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved
         own: None,
         latency_limit: LatencyLimit::new(receiving.config.latency_max),
         seen: Some(Box::new(seen(Arc::clone(&trips)))),
+        sound: None,
     };
     let (Sending { mut link, threads, .. }, rate) = (sending, config.rate);
     let counted = Arc::clone(&trips);

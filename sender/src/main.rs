@@ -8,6 +8,7 @@ mod devices;
 mod latency;
 mod linktest;
 mod run;
+mod sound;
 
 use std::process::ExitCode;
 

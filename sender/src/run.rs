@@ -14,19 +14,27 @@ use shell::sd::Watchdog;
 use shell::settings::OwnSide;
 use shell::signals;
 
+use crate::sound::Sound;
+
 /// Streams until the source ends, `frames_max` frames are coded, or a signal comes; if there is such an end, also until
 /// the receiver is done.
 pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) -> Result<(), Failure> {
     let waker = Waker::default();
     let own = OwnSide::new(config.rate, config.rate_most, config.effects);
-    let start = Start { frames_max, receives: false, ..Start::new(config, &waker, &own) };
+    let mut sound = Sound::start(&config.shared, &waker, false)?;
+    let side = sound.as_ref().map(|sound| sound.audible.side.clone());
+    let start = Start { frames_max, receives: false, sound: side, ..Start::new(config, &waker, &own) };
     let mut sending = Sending::from_spec(config, spec, start)?;
-    let _control = control::serve("sender", &config.shared, own.settings());
+    let mut settings = own.settings();
+    settings.extend(sound.iter().flat_map(|sound| sound.audible.side.settings()));
+    let _control = control::serve("sender", &config.shared, settings);
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
-    let call = Streams::new(Directions::Sends, config.rate).with(StreamId::sent(VIDEO), &mut sending.link);
+    let call = Streams::new(Directions::Sends, config.rate);
+    let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));
+    let call = call.with(StreamId::sent(VIDEO), &mut sending.link);
     let linked = net::link::run(options, &waker, &mut [call]);
     signals::end_within(signals::END_MAX);
     sending.link.report_final();
-    sending.threads.end(linked)
+    sending.threads.end(linked).and(sound.map_or(Ok(()), Sound::end))
 }

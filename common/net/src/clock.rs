@@ -17,6 +17,25 @@ pub fn now() -> Timestamp {
     Timestamp::from_us(Instant::now().duration_since(origin).as_micros().try_into().unwrap_or(u64::MAX))
 }
 
+/// Returns a time that a device has told on `CLOCK_MONOTONIC`, microseconds, on the clock of [`now`]; zero for one before its origin.
+pub fn of_monotonic(us: u64) -> Timestamp {
+    Timestamp::from_us(us.saturating_sub(origin_us()))
+}
+
+/// Returns the time on `CLOCK_MONOTONIC`, microseconds: the inverse of [`of_monotonic`].
+pub fn to_monotonic(time: Timestamp) -> u64 {
+    time.as_us() + origin_us()
+}
+
+/// Returns the origin of [`now`] on `CLOCK_MONOTONIC`, microseconds.
+fn origin_us() -> u64 {
+    static ORIGIN_US: OnceLock<u64> = OnceLock::new();
+    *ORIGIN_US.get_or_init(|| {
+        let monotonic = nix::time::ClockId::CLOCK_MONOTONIC.now().map_or(Duration::ZERO, Duration::from);
+        (monotonic.as_micros() as u64).saturating_sub(now().as_us())
+    })
+}
+
 /// Returns the wall clock, milliseconds since 1970-01-01 UTC; for people and graphs, never to measure with.
 pub fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX)

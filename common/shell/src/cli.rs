@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use cards::CardSpec;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use common::config::table::help;
@@ -47,6 +48,9 @@ pub struct CommonFlags {
     pub record: Option<PathBuf>,
     #[arg(long, global = true, value_name = "FILE", help = help("expert.identity"))]
     pub identity: Option<PathBuf>,
+    /// Without sound
+    #[arg(long, global = true)]
+    pub no_sound: bool,
 }
 
 /// The command.
@@ -151,6 +155,7 @@ impl CommonFlags {
         replace(&mut file.expert.identity, self.identity.as_ref().map(text));
         replace(&mut file.stats.file, self.stats.as_ref().map(text));
         replace(&mut file.record.path, self.record.as_ref().map(text));
+        replace(&mut file.sound.card, self.no_sound.then(|| CardSpec::None.to_string()));
         let ConfigFile { network, peers, .. } = file;
         for (mode, address) in [("dial", &self.to), ("listen", &self.listen)] {
             if address.is_some() {

@@ -19,6 +19,7 @@ pub mod sd;
 pub mod settings;
 pub mod signals;
 pub mod slot;
+pub mod sound;
 pub mod stats;
 mod terminal;
 pub mod threads;

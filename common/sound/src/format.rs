@@ -47,3 +47,15 @@ pub struct Format {
     /// Frames of a packet: 64, 128 or 256; of Opus 120.
     pub frames: u16,
 }
+
+impl Format {
+    /// Returns the bytes of a packet's own sound; none: it depends on the sound, as with Opus.
+    pub fn whole_bytes(self) -> Option<usize> {
+        let bits = match self.coding {
+            Coding::Pcm16 => 16,
+            Coding::Pcm24 => 24,
+            Coding::Opus => return None,
+        };
+        Some(usize::from(self.frames) * self.channels.count() * bits / 8)
+    }
+}

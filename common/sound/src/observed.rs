@@ -1,4 +1,4 @@
-//! What everybody may know of the sound that is heard, and may set: atomics beside the callback.
+//! State of the sound that is heard, and wishes for it: atomics beside the callback.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};

@@ -45,9 +45,9 @@ pub struct Receiving {
     pub playout: Playout,
     /// A worker computes here.
     pub concealer: Concealer,
-    /// What there is to see.
+    /// State that anybody reads.
     pub observed: Observed,
-    /// What there is to set.
+    /// Wishes that anybody sets.
     pub controls: Controls,
 }
 

@@ -9,13 +9,14 @@ use picture::backend::BackendChoice;
 use picture::effects::{Effect, Effects};
 use picture::frame::{BitDepth, Chroma, FrameRate, FrameSize};
 use picture::params::{Boundary, CodecParams, Levels, Padding, Profile, Wavelet, Weights};
+use sound::format::{Channels, Coding};
 
 use super::error::ConfigError;
 use super::resolved::{
-    Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, Turn,
-    WindowBackend,
+    Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, SoundCoding,
+    SoundConfig, Sync, Turn, WindowBackend,
 };
-use super::table::{ConfigFile, Expert, LevelCount, PeerSection};
+use super::table::{ConfigFile, Expert, LevelCount, PeerSection, Sound};
 use crate::path::ways::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX, is_of_one_cable, usable};
 use crate::public_key::PublicKey;
 use crate::reach::FOUND_MAX;
@@ -131,6 +132,35 @@ fn shared(file: &ConfigFile, dials_by_default: bool) -> Result<SharedConfig, Con
         peers: file.peers.iter().map(peer).collect::<Result<_, _>>()?,
         stats_file: path(&file.stats.file),
         metrics: expert.metrics.as_deref().filter(|address| !address.is_empty()).map(metrics).transpose()?,
+        sound: sound(&file.sound)?,
+    })
+}
+
+fn sound(sound: &Sound) -> Result<SoundConfig, ConfigError> {
+    let always = SoundCoding::Always;
+    let wrong = |key, given: u64, takes: &str| value(key, format!("it takes {takes}, not {given}"));
+    Ok(SoundConfig {
+        card: sound.card.clone(),
+        period: match sound.period {
+            period @ (64 | 128 | 256) => period as u16,
+            other => return Err(wrong("sound.period", other, "64, 128 or 256 samples")),
+        },
+        channels: match sound.channels {
+            1 => Channels::Mono,
+            2 => Channels::Stereo,
+            other => return Err(wrong("sound.channels", other, "1 or 2")),
+        },
+        coding: choice(
+            "sound.coding",
+            &sound.coding,
+            &[
+                ("auto", SoundCoding::Auto),
+                ("pcm16", always(Coding::Pcm16)),
+                ("pcm24", always(Coding::Pcm24)),
+                ("opus", always(Coding::Opus)),
+            ],
+        )?,
+        sync: choice("sound.sync", &sound.sync, &[("free", Sync::Free), ("picture", Sync::Picture)])?,
     })
 }
 

@@ -12,6 +12,7 @@ use picture::backend::BackendChoice;
 use picture::effects::Effects;
 use picture::frame::{Chroma, FrameRate, FrameSize};
 use picture::params::CodecParams;
+use sound::format::{Channels, Coding};
 
 use crate::path::ways::{Candidate, PLACES_MAX};
 use crate::public_key::PublicKey;
@@ -114,6 +115,39 @@ pub struct SharedConfig {
     pub peers: Vec<Peer>,
     pub stats_file: Option<PathBuf>,
     pub metrics: Option<SocketAddr>,
+    pub sound: SoundConfig,
+}
+
+/// Sound, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SoundConfig {
+    /// As it is written; the half that opens the card reads it.
+    pub card: String,
+    /// Samples of a packet: 64, 128 or 256.
+    pub period: u16,
+    pub channels: Channels,
+    pub coding: SoundCoding,
+    pub sync: Sync,
+}
+
+/// Coding of the sound that is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SoundCoding {
+    /// PCM of 16 bits; Opus while the line bears too little.
+    #[default]
+    Auto,
+    /// Always this.
+    Always(Coding),
+}
+
+/// Relation of sound and picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// Each as soon as it is there.
+    #[default]
+    Free,
+    /// The sound waits for the picture.
+    Picture,
 }
 
 /// Ways of making the connection.

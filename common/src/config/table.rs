@@ -103,6 +103,22 @@ section! {
 }
 
 section! {
+    /// Sound of both sides, in step with the picture. `sender devices` lists the cards, `sender doctor` says what they lack.
+    Sound "sound" {
+        /// Card: auto (JACK or PipeWire if one runs, else ALSA's default), jack, jack:NAME, alsa:NAME, or none: a call without sound.
+        Both card: String, = "auto";
+        /// Samples of a packet: 64, 128 or 256. Fewer are sooner there (64 are 1.3 ms) and take more bits and processor time.
+        Sender period: u64, = 128;
+        /// Channels that are sent: 1 (the card's first) or 2.
+        Sender channels: u64, = 2;
+        /// Coding: auto (16 bits a sample, 1.7 Mbit/s of two channels; Opus where the line bears too little), pcm16, pcm24 or opus.
+        Sender coding: String, = "auto";
+        /// Order of sound and picture: free (each as soon as it is there) or picture (the sound waits for the picture of the same instant).
+        Both sync: String, = "free";
+    }
+}
+
+section! {
     /// Changes of pictures before they are coded. `sender set effects.noise=2` and the key E change them during a call.
     Effects "effects" {
         /// Gain of the finest detail, 0 to 4: below 1 softens skin and paper, above 1 sharpens; 1 is off.
@@ -276,9 +292,10 @@ pub fn help(place: &str) -> &'static str {
 pub(super) const PEER: &str = "peer";
 
 /// All sections, in the order of the file.
-pub const SECTIONS: [&Section; 10] = [
+pub const SECTIONS: [&Section; 11] = [
     &Video::TABLE,
     &Codec::TABLE,
+    &Sound::TABLE,
     &Effects::TABLE,
     &Display::TABLE,
     &Network::TABLE,
@@ -298,6 +315,7 @@ pub(super) const GONE: [(&str, &str); 2] = [("codec.profile", "quad"), ("codec.w
 pub struct ConfigFile {
     pub video: Video,
     pub codec: Codec,
+    pub sound: Sound,
     pub effects: Effects,
     pub display: Display,
     pub network: Network,

@@ -9,6 +9,7 @@
 //! The only file that names bincode. The library is no longer maintained and can be made to allocate without
 //! bound, so it runs under a limit and only inside a connection whose peer has proved its key.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bincode::config::{Configuration, Limit};
@@ -16,7 +17,11 @@ use bincode::{Decode, Encode};
 use picture::frame::Raster;
 use picture::params::{PARAMS_BYTES, ParamsError, RASTER_BYTES, StreamParams, Wavelet};
 
+use sound::format::Format;
+use sound::unit::UNIT_BYTES_MAX;
+
 use super::MESSAGE_BYTES_MAX;
+use super::sound::{SoundError, format_code, format_of};
 use crate::latency::OneWay;
 use crate::units::{FrameId, Timestamp};
 
@@ -114,6 +119,27 @@ pub enum ControlMessage {
     /// Sender of pictures that go back to where they came from, in a latency test only: of the picture that was shown at this
     /// time and is sent back with it as its capture time.
     Bounced(OneWay),
+    /// Sender of sound to receiver after both Hellos: a stream begins (again), in this format for a start.
+    WelcomeSound {
+        /// Form of its samples.
+        format: Format,
+    },
+    /// Sender of sound to receiver: the click that both hear from now on; none: no click.
+    Click(Option<Click>),
+    /// Receiver of sound to sender: the sound of these packets has not come in time and is wanted for a recording.
+    WantSound {
+        /// Number of the first packet.
+        first: u32,
+        /// Number of packets.
+        count: u8,
+    },
+    /// Sender of sound to receiver, on request: a packet's own sound.
+    Sound {
+        /// Number of the packet.
+        number: u32,
+        /// Its sound, at most [`UNIT_BYTES_MAX`] bytes; none: it is not kept any more.
+        sound: Vec<u8>,
+    },
     /// Last message of either end of a stream, or of a machine about all of them.
     Bye {
         /// The reason.
@@ -125,6 +151,28 @@ impl ControlMessage {
     /// Returns true if it is about the path, whatever streams there are.
     pub const fn is_of_path(&self) -> bool {
         matches!(self, Self::Hello { .. } | Self::Ping { .. } | Self::Pong { .. } | Self::Stalled { .. })
+    }
+}
+
+/// A click in time that both machines hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Click {
+    /// Beats a minute, thousandths; 20,000 to 400,000.
+    pub tempo_mbpm: u32,
+    /// Beats of a bar, of which the first is accented; 1 to 16.
+    pub beats: u8,
+    /// Time of a bar's first beat, clock of the machine that says it.
+    pub start: Timestamp,
+}
+
+impl Click {
+    /// Least and most beats a minute, thousandths.
+    pub const TEMPI_MBPM: RangeInclusive<u32> = 20_000..=400_000;
+    /// Least and most beats of a bar.
+    pub const BEATS: RangeInclusive<u8> = 1..=16;
+
+    fn is_sane(&self) -> bool {
+        Self::TEMPI_MBPM.contains(&self.tempo_mbpm) && Self::BEATS.contains(&self.beats)
     }
 }
 
@@ -183,6 +231,12 @@ pub enum ControlError {
     ReasonTooLong,
     #[error("a source has no such state")]
     UnknownSourceState,
+    #[error(transparent)]
+    Sound(#[from] SoundError),
+    #[error("a click of no tempo that is played")]
+    UnknownTempo,
+    #[error("more sound than a packet has")]
+    SoundTooLong,
     #[error("a control message about nobody's stream")]
     UnknownStream,
 }
@@ -268,6 +322,11 @@ enum Wire {
     Source { state: u8 },
     Stalled { total_us: u64 },
     Bounced { times_us: [u64; 6] },
+    WelcomeSound { format: u8 },
+    Click { tempo_mbpm: u32, beats: u8, start: u64 },
+    NoClick,
+    WantSound { first: u32, count: u8 },
+    Sound { number: u32, sound: Vec<u8> },
 }
 
 impl From<&ControlMessage> for Wire {
@@ -291,6 +350,13 @@ impl From<&ControlMessage> for Wire {
                 let times = [capture, sent, received, released, decoded, shown];
                 Self::Bounced { times_us: times.map(|time| time.as_us()) }
             }
+            ControlMessage::WelcomeSound { format } => Self::WelcomeSound { format: format_code(*format) },
+            ControlMessage::Click(Some(Click { tempo_mbpm, beats, start })) => {
+                Self::Click { tempo_mbpm: *tempo_mbpm, beats: *beats, start: start.as_us() }
+            }
+            ControlMessage::Click(None) => Self::NoClick,
+            ControlMessage::WantSound { first, count } => Self::WantSound { first: *first, count: *count },
+            ControlMessage::Sound { number, sound } => Self::Sound { number: *number, sound: sound.clone() },
             ControlMessage::Bye { reason } => match reason {
                 ByeReason::Finished { last_frame } => Self::Finished { last_frame: last_frame.map(|frame| frame.0) },
                 ByeReason::Stopping => Self::Stopping,
@@ -342,6 +408,15 @@ impl TryFrom<Wire> for ControlMessage {
                 let [capture, sent, received, released, decoded, shown] = times_us.map(Timestamp::from_us);
                 Self::Bounced(OneWay { capture, sent, received, released, decoded, shown })
             }
+            Wire::WelcomeSound { format } => Self::WelcomeSound { format: format_of(format)? },
+            Wire::Click { tempo_mbpm, beats, start } => {
+                let click = Click { tempo_mbpm, beats, start: Timestamp::from_us(start) };
+                Self::Click(Some(Some(click).filter(Click::is_sane).ok_or(ControlError::UnknownTempo)?))
+            }
+            Wire::NoClick => Self::Click(None),
+            Wire::WantSound { first, count } => Self::WantSound { first, count },
+            Wire::Sound { sound, .. } if sound.len() > UNIT_BYTES_MAX => return Err(ControlError::SoundTooLong),
+            Wire::Sound { number, sound } => Self::Sound { number, sound },
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Bytes that cross the network.
 //!
-//! Frequent messages ([`media`], [`run`](picture::run), [`feedback`], [`states`]) are laid out by hand; rare ones
+//! Frequent messages ([`media`], [`run`](picture::run), [`feedback`], [`states`], [`sound`]) are laid out by hand; rare ones
 //! ([`control`]) are length-prefixed and derived. Every decoder here is total: any bytes give a value or the reason why
 //! they are none.
 
@@ -9,12 +9,13 @@ mod error;
 pub mod feedback;
 pub mod media;
 pub mod probe;
+pub mod sound;
 pub mod states;
 
 pub use self::error::ReportError;
 
 /// Version of everything in this module; both ends must have the same.
-pub const PROTOCOL_VERSION: u16 = 10;
+pub const PROTOCOL_VERSION: u16 = 11;
 
 /// Longest control message, without its length prefix.
 pub const MESSAGE_BYTES_MAX: usize = 4096;

@@ -25,6 +25,7 @@ pub mod report;
 mod resolved;
 mod run;
 pub mod sink;
+pub mod sound;
 
 pub use resolved::Resolved;
 pub use run::{Network, run_over};

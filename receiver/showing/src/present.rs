@@ -19,6 +19,7 @@ use crate::handover::{Decoded, End, LinkSnapshot, LinkView, Passed, STALE, Shown
 use crate::picture_log::PictureLog;
 use crate::report::Presentation;
 use crate::sink::{Sink, SinkError, SinkSpec, Wish};
+use crate::sound::Step;
 
 /// Longest wait for a picture before the sinks' keys are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -68,6 +69,8 @@ pub struct Presenter<'a, E> {
     pub absence: Absence,
     /// Those who are told of each picture once it is shown.
     pub seen: Option<SeenHook>,
+    /// Compares what is seen with what is heard, where there is sound.
+    pub sound: Option<Step>,
 }
 
 /// The sinks that work, and why another does not.
@@ -150,7 +153,7 @@ pub fn run<E: FnMut(End)>(
     };
     let is_whole = matches!(shown, Ok(false));
     let finished = sinks.each(|sink| sink.finish(last_frame.filter(|_| is_whole)));
-    let report = show.report(&snapshot, clock::now(), true);
+    let report = show.report(&snapshot, presenter.sound.as_ref(), clock::now(), true);
     stats.write(&report);
     shown?;
     finished?;
@@ -216,7 +219,7 @@ fn until_closed<E: FnMut(End)>(
         show.say(show.absence.notice(&snapshot, now), sinks);
         if now >= next_report {
             next_report = next_report + REPORT_INTERVAL;
-            stats.write(&show.report(&snapshot, now, false));
+            stats.write(&show.report(&snapshot, presenter.sound.as_ref(), now, false));
             let status = show.presentation.status(&snapshot, show.stream.as_deref(), now);
             sinks.open.iter_mut().for_each(|sink| sink.status(&status));
         }
@@ -252,6 +255,9 @@ impl Show<'_> {
             let (picture, passed) = (&decoded.picture, &decoded.passed);
             seen(&Seen { stream, picture, passed, presented, link: &snapshot });
         }
+        if let Some(sound) = &mut presenter.sound {
+            sound.on_picture(decoded.passed.capture, decoded.passed.clock_offset_us, presented);
+        }
         self.absence.on_picture(serial, &snapshot, interval, presented);
         self.presentation.on_shown(&decoded.passed, &snapshot, presented);
         self.log.write(decoded.id, &decoded.passed, presented);
@@ -268,8 +274,12 @@ impl Show<'_> {
         }
     }
 
-    fn report(&mut self, link: &LinkSnapshot, now: Timestamp, is_final: bool) -> ReceiverReport {
+    fn report(&mut self, link: &LinkSnapshot, sound: Option<&Step>, now: Timestamp, is_final: bool) -> ReceiverReport {
         let standing = self.absence.standing(link, clock::unix_ms(), now);
-        self.presentation.report(link, self.stream.as_deref(), standing, now, is_final)
+        let report = self.presentation.report(link, self.stream.as_deref(), standing, now, is_final);
+        match sound {
+            Some(sound) => sound.reported(report),
+            None => report,
+        }
     }
 }

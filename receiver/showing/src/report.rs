@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use common::path::clock::SUSPECT_US;
 use common::percentiles::TimeHistogram;
-use common::stats::{ReceiverReport, Stage, StageHistograms, Standing};
+use common::stats::{ReceiverReport, SoundHeardCounts, Stage, StageHistograms, Standing};
 use common::units::Timestamp;
 
 use crate::handover::{LinkSnapshot, Passed, Stream};
@@ -253,6 +253,11 @@ impl Presentation {
             frames_partial: link.counters.frames_partial,
             frames_lost: self.lost,
             counts: link.counters.counts,
+            sound: SoundHeardCounts::default(),
+            sound_added_ms: None,
+            sound_drift_ppm: None,
+            ear_ms: None,
+            eye_ms: None,
             frames_shown: self.shown,
             bytes_received: link.counters.bytes_received,
             fec_recovered: link.counters.fec_recovered,

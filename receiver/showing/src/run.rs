@@ -24,6 +24,7 @@ use crate::link::ReceiverLink;
 use crate::picture_log::PictureLog;
 use crate::present::{self, Presenter, SeenHook, Sinks};
 use crate::sink::{self, SinkError, SinkSpec, WindowParts};
+use crate::sound::{Audible, Step};
 
 /// Coded frames that wait for the decoder, at most: those of half a second, which a pause of the line holds back and then
 /// delivers at once.
@@ -47,6 +48,8 @@ pub struct Network {
     pub latency_limit: LatencyLimit,
     /// Those who are told of each picture once it is shown.
     pub seen: Option<SeenHook>,
+    /// The sound that is heard, where there is any.
+    pub sound: Option<Audible>,
 }
 
 /// Receives until `frames` pictures are shown, a window is closed or the process is asked to stop; if `frames` are
@@ -60,7 +63,7 @@ pub fn run_over(
     turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
-    let Network { waker, hang_up, mut pulses, own, latency_limit, seen } = network;
+    let Network { waker, hang_up, mut pulses, own, latency_limit, seen, sound } = network;
     let (pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([pulse.clone(), decode_pulse.clone()]);
     let compute = Options::new(shared.backend, shared.device.as_deref());
@@ -110,7 +113,17 @@ pub fn run_over(
         _ => tell(Command::End(end)),
     };
     let (link, shown) = (&view, &shown);
-    let presenter = Presenter { pictures: &pictures, shown, link, end: &end, frames, records, absence, seen };
+    let presenter = Presenter {
+        pictures: &pictures,
+        shown,
+        link,
+        end: &end,
+        frames,
+        records,
+        absence,
+        seen,
+        sound: sound.map(Step::new),
+    };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
     signals::end_within(signals::END_MAX);
     // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.

@@ -13,6 +13,7 @@ mod pace;
 pub mod predict;
 mod recorder;
 mod sending;
+pub mod sound;
 pub mod source;
 mod stall;
 mod thin;

@@ -17,7 +17,7 @@ use net::limited;
 use net::link::{Action, IDLE_SILENCE, LinkState, LiveRate, PathInUse, Stream, streaming_silence};
 use net::quoted::Quoted;
 use shell::sd::Watchdog;
-use shell::settings::OwnSide;
+use shell::settings::{OwnSide, SoundSide};
 use shell::slot::Slot;
 use shell::stats::Statistics;
 
@@ -50,6 +50,8 @@ pub(crate) struct Parts {
     pub(crate) own: OwnSide,
     pub(crate) given: Option<Given>,
     pub(crate) recording: Option<Recorder>,
+    /// The sound beside the pictures, where there is any.
+    pub(crate) sound: Option<SoundSide>,
 }
 
 /// The sending end of a stream between the encode thread and the network.
@@ -262,6 +264,7 @@ impl SenderLink {
             frames_damaged: damaged,
             frames_unusable: unusable,
             counts: counters.counts,
+            sound: self.parts.sound.as_ref().map(SoundSide::sent).unwrap_or_default(),
             bits_per_pixel: 8.0 * counters.coded_bytes as f64 / pixels,
             rate_target_bps: self.rate_target.as_bps(),
             rtt_us: self.counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),

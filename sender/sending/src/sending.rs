@@ -21,7 +21,7 @@ use shell::cli::INTRODUCE;
 use shell::exit::codec_failure;
 use shell::record::Recording;
 use shell::sd::Pulse;
-use shell::settings::OwnSide;
+use shell::settings::{OwnSide, SoundSide};
 use shell::slot::Slot;
 use shell::stats::Statistics;
 use shell::threads::{Ending, join, spawn};
@@ -75,13 +75,15 @@ pub struct Start<'a> {
     pub receives: bool,
     /// Told the capture time of each frame that the network takes.
     pub given: Option<Given>,
+    /// The sound beside the pictures, where there is any.
+    pub sound: Option<SoundSide>,
 }
 
 impl<'a> Start<'a> {
     /// Returns what a call asks for: frames without end.
     pub fn new(config: &SenderConfig, waker: &'a Waker, own: &'a OwnSide) -> Self {
         let rate = LiveRate::new(config.rate);
-        Self { frames_max: None, is_finite: false, waker, own, rate, receives: true, given: None }
+        Self { frames_max: None, is_finite: false, waker, own, rate, receives: true, given: None, sound: None }
     }
 }
 
@@ -110,7 +112,7 @@ impl Sending {
         open: impl FnOnce() -> Result<Box<dyn FrameSource>, Failure> + Send + 'static,
         start: Start<'_>,
     ) -> Result<Self, Failure> {
-        let Start { frames_max, is_finite, waker, own, rate, receives, given } = start;
+        let Start { frames_max, is_finite, waker, own, rate, receives, given, sound } = start;
         let shared = &config.shared;
         check(shared)?;
         let stats = Statistics::open(shared)?;
@@ -170,6 +172,7 @@ impl Sending {
             own: own.clone(),
             given,
             recording: recording.map(|recording| Recorder::new(recording, params)),
+            sound,
         });
         // Room for what the rate may be raised to.
         let frame_bytes = config.rate_most.max(config.rate).bytes_per_frame(params.frame_rate);

@@ -3,6 +3,8 @@
 mod latency_limit;
 mod own;
 mod sent;
+mod sound;
 
 pub use self::latency_limit::LatencyLimit;
 pub use self::own::{OwnPicture, OwnSide};
+pub use self::sound::SoundSide;

@@ -526,8 +526,7 @@ fn an_address_that_was_heard_first_and_told_then_stays() {
 #[test]
 fn a_relay_that_comes_late_leaves_room_for_whoever_knocks_next() {
     let mut meeting = Tested::new(Role::Waits, &[], at(0));
-    let from =
-        |n: usize| -> Pair { format!("203.0.113.5:{}", 20_000 + n).parse::<SocketAddr>().unwrap().into() };
+    let from = |n: usize| -> Pair { format!("203.0.113.5:{}", 20_000 + n).parse::<SocketAddr>().unwrap().into() };
     (0..LEARNED_MAX).for_each(|n| meeting.on_knock(from(n), at(10 + n as u64)));
     meeting.set_relay("198.51.100.9", 49_152..=49_215);
     let learned = |meeting: &Tested| meeting.checks.iter().filter(|check| check.is_learned()).count();

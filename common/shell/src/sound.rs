@@ -1,0 +1,52 @@
+//! The sound card of a program.
+
+use cards::keep::{Kept, Make, News};
+use cards::{CardInfo, CardSpec, Wanted};
+use common::config::{SharedConfig, SoundConfig};
+use net::failure::Failure;
+use net::limited;
+use sound::RATE_HZ;
+use sound::format::Channels;
+
+use crate::settings::SoundSide;
+
+/// Returns the card that the configuration names, or says what is wrong with it.
+pub fn spec(shared: &SharedConfig) -> Result<CardSpec, Failure> {
+    let wrong = |error| Failure::usage(format!("[sound] card: {error}"));
+    shared.sound.card.parse().map_err(wrong)
+}
+
+/// Keeps the card open for as long as the returned value is there. What it lacks is told and costs the sound, not the call. `captures`,
+/// `plays`: what `make` gives a half for.
+pub fn keep(
+    spec: CardSpec,
+    config: &SoundConfig,
+    (captures, plays): (bool, bool),
+    make: Make,
+    side: &SoundSide,
+) -> Result<Kept, Failure> {
+    let wanted = Wanted {
+        frames: config.period.into(),
+        capture: captures.then_some(config.channels),
+        playback: plays.then_some(Channels::Stereo),
+    };
+    let side = side.clone();
+    let tell = move |news| match news {
+        News::Open(card) => {
+            tracing::info!("sound: {}", described(&card));
+            side.say_of_card(None);
+        }
+        News::Period(frames) => limited!(info, "the sound card's period is {frames} samples from now on"),
+        News::Without(why) => {
+            limited!(warn, "without sound: {why}");
+            side.say_of_card(Some(why));
+        }
+    };
+    let kept = Kept::start(spec, wanted, make, Box::new(tell));
+    kept.map_err(|error| Failure::device(format!("the card thread cannot be started: {error}")))
+}
+
+fn described(card: &CardInfo) -> String {
+    let ms = f64::from(card.period_frames) * 1e3 / f64::from(RATE_HZ);
+    format!("{} on {}, {} samples a period ({ms:.1} ms)", card.name, card.backend, card.period_frames)
+}

@@ -1,0 +1,348 @@
+//! The sending end.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use sound::format::{Coding, Format};
+use sound::unit::Body;
+use sound::{RATE_HZ, adpcm};
+
+use super::SOUND;
+use super::keeping::Keeping;
+use super::packet::SoundPacket;
+use super::redundancy::Redundancy;
+use crate::path::{Outbox, Path, ProtocolViolation, Rank, Share};
+use crate::units::{Bitrate, Timestamp};
+use crate::wire::control::{ByeReason, Click, ControlMessage};
+use crate::wire::media::Envelope;
+use crate::wire::on_wire;
+use crate::wire::sound::{COPIES_MAX, EPOCHS, SOUND_HEADER_BYTES, SoundHeader, write_body};
+
+/// Rank of sound: it has its own before all pictures.
+const RANK: Rank = Rank(0);
+/// Bytes of a packet of Opus for what it takes of the target: 2.5 ms of 128 kbit/s.
+const OPUS_BYTES_MAX: usize = 40;
+/// Packets that wait for the socket at most; of more the oldest are too late for the ear. What is kept for a recording has them.
+const WAITING_MAX: usize = 32;
+/// Time between two answers for a recording: 20 a second are 6 to 20 kB, less than a tenth of the stream.
+const ANSWER_EACH: Duration = Duration::from_millis(50);
+
+/// Events of the sending end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SoundSenderEvent {
+    /// The receiver is ready: packets are wanted.
+    Streaming,
+    /// The receiver wants none, or no more; the text says why.
+    Refused(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Disconnected,
+    /// The peer's Hello is not in.
+    Greeting,
+    /// Both have greeted; the stream is not offered yet.
+    Greeted,
+    /// WelcomeSound is out.
+    Offered,
+    Streaming,
+    /// A Bye has come or gone.
+    Over,
+}
+
+/// Counts of the sending end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SoundSenderCounters {
+    /// Packets that have left.
+    pub packets_sent: u64,
+    /// Packets that were too late to leave.
+    pub packets_late: u64,
+    /// Bytes of all datagrams.
+    pub bytes_sent: u64,
+}
+
+/// The sending end of a stream of sound.
+#[derive(Debug)]
+pub struct SoundSender {
+    /// Form of the sound; none: there is no microphone yet.
+    format: Option<Format>,
+    epoch: u8,
+    phase: Phase,
+    waiting: VecDeque<SoundPacket>,
+    /// The last packets that left, newest first, without a gap between their numbers.
+    before: VecDeque<SoundPacket>,
+    redundancy: Redundancy,
+    keeping: Keeping,
+    next_answer: Timestamp,
+    control: Outbox,
+    events: VecDeque<SoundSenderEvent>,
+    counters: SoundSenderCounters,
+}
+
+impl Default for SoundSender {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SoundSender {
+    /// Creates an end without a connection.
+    pub fn new() -> Self {
+        Self {
+            format: None,
+            epoch: 0,
+            phase: Phase::Disconnected,
+            waiting: VecDeque::new(),
+            before: VecDeque::new(),
+            redundancy: Redundancy::default(),
+            keeping: Keeping::default(),
+            next_answer: Timestamp::default(),
+            control: Outbox::default(),
+            events: VecDeque::new(),
+            counters: SoundSenderCounters::default(),
+        }
+    }
+
+    /// Takes a new connection. Ends an earlier one.
+    pub fn on_connected(&mut self, path: &mut Path) {
+        self.on_disconnected(path);
+        self.phase = Phase::Greeting;
+    }
+
+    /// Ends the connection; the stream waits for the next.
+    pub fn on_disconnected(&mut self, path: &mut Path) {
+        path.end(SOUND);
+        self.clear();
+        self.control.clear();
+        self.phase = Phase::Disconnected;
+    }
+
+    fn clear(&mut self) {
+        self.waiting.clear();
+        self.before.clear();
+        self.redundancy = Redundancy::default();
+        self.keeping.forget_asked();
+    }
+
+    /// Offers the stream, if there is a microphone: both machines have greeted.
+    pub fn on_greeted(&mut self) {
+        if self.phase == Phase::Greeting {
+            self.phase = Phase::Greeted;
+            self.offer();
+        }
+    }
+
+    /// Takes the form of the sound from now on: there is a microphone.
+    pub fn set_format(&mut self, format: Format, path: &mut Path, now: Timestamp) {
+        if self.format.replace(format) != Some(format) {
+            self.epoch = (self.epoch + 1) % EPOCHS;
+            self.before.clear();
+            self.waiting.clear();
+            if self.phase == Phase::Streaming {
+                self.share(path, now);
+            }
+        }
+        self.offer();
+    }
+
+    fn offer(&mut self) {
+        if let (Phase::Greeted, Some(format)) = (self.phase, self.format) {
+            self.control.push(ControlMessage::WelcomeSound { format });
+            self.phase = Phase::Offered;
+        }
+    }
+
+    /// Takes a message of the receiving end.
+    pub fn on_control(
+        &mut self,
+        message: ControlMessage,
+        path: &mut Path,
+        now: Timestamp,
+    ) -> Result<(), ProtocolViolation> {
+        match (self.phase, message) {
+            (Phase::Disconnected | Phase::Over, _) => {}
+            (_, ControlMessage::Bye { reason }) => {
+                path.end(SOUND);
+                self.clear();
+                self.phase = Phase::Over;
+                if let ByeReason::Protocol(text) = reason {
+                    self.events.push_back(SoundSenderEvent::Refused(text));
+                }
+            }
+            (Phase::Offered, ControlMessage::Ready) => {
+                self.phase = Phase::Streaming;
+                self.share(path, now);
+                self.events.push_back(SoundSenderEvent::Streaming);
+            }
+            (Phase::Streaming, ControlMessage::WantSound { first, count }) => self.keeping.want(first, count),
+            (_, _) => path.violation("a message that no receiver of sound sends")?,
+        }
+        Ok(())
+    }
+
+    /// Tells the path what the stream takes.
+    fn share(&self, path: &mut Path, now: Timestamp) {
+        let Some(format) = self.format else { return };
+        let copies = usize::from(self.redundancy.copies()) * copy_bytes_max(format);
+        let bytes = on_wire(SOUND_HEADER_BYTES + whole_bytes_max(format) + copies);
+        let interval = interval(format);
+        let needs = Bitrate::from_bps((8.0 * bytes as f64 / interval.as_secs_f64()) as u64);
+        path.begin(SOUND, Share { rank: RANK, needs: Some(needs), interval }, now);
+    }
+
+    /// Takes the click that both shall hear.
+    pub fn set_click(&mut self, click: Option<Click>) {
+        if self.phase == Phase::Streaming {
+            self.control.push(ControlMessage::Click(click));
+        }
+    }
+
+    /// Returns true if packets are wanted.
+    pub fn is_streaming(&self) -> bool {
+        self.phase == Phase::Streaming
+    }
+
+    /// Takes a packet. Its number is greater than that of the one before.
+    pub fn on_packet(&mut self, packet: SoundPacket) {
+        if !self.is_streaming() || Some(packet.format) != self.format {
+            return;
+        }
+        self.keeping.keep(&packet);
+        if self.waiting.len() == WAITING_MAX {
+            self.waiting.pop_front();
+            self.counters.packets_late += 1;
+        }
+        self.waiting.push_back(packet);
+    }
+
+    /// Returns the next datagram.
+    pub fn poll_datagram(&mut self, path: &mut Path, now: Timestamp) -> Option<Vec<u8>> {
+        let packet = self.waiting.pop_front()?;
+        let copies_before = self.redundancy.copies();
+        self.redundancy.on_loss(path.loss(), now);
+        if self.redundancy.copies() != copies_before {
+            self.share(path, now);
+        }
+        let format = packet.format;
+        if self.before.front().is_some_and(|before| before.number.wrapping_add(1) != packet.number) {
+            self.before.clear();
+        }
+        let mut bytes = SOUND_HEADER_BYTES + body_bytes(format, &packet.whole);
+        let most = path.max_datagram();
+        // A muted packet has no sound to copy, and ends what can be.
+        let copies = self.before.iter().take(self.redundancy.copies().into()).map_while(|before| {
+            let copy = copy_of(before);
+            let more = body_bytes(format, copy);
+            let has_room = !before.is_muted && bytes + more <= most;
+            bytes += if has_room { more } else { 0 };
+            has_room.then_some(copy)
+        });
+        let copies: Vec<&[u8]> = copies.collect();
+        let header = SoundHeader {
+            envelope: Envelope {
+                stream: SOUND,
+                sequence: path.send(bytes, now),
+                capture: packet.capture,
+                sent_offset_us: now.since(packet.capture).as_micros().try_into().unwrap_or(u32::MAX),
+            },
+            format,
+            epoch: self.epoch,
+            copies: copies.len() as u8,
+            body: copy_form(format),
+            is_muted: packet.is_muted,
+            level: packet.level,
+            number: packet.number,
+        };
+        let mut datagram = Vec::with_capacity(bytes);
+        header.write(&mut datagram);
+        if !packet.is_muted {
+            write_body(format, &packet.whole, &mut datagram);
+        }
+        copies.iter().for_each(|copy| write_body(format, copy, &mut datagram));
+        self.counters.packets_sent += 1;
+        self.counters.bytes_sent += datagram.len() as u64;
+        self.before.push_front(packet);
+        self.before.truncate(COPIES_MAX.into());
+        Some(datagram)
+    }
+
+    /// Returns the next message for the receiving end.
+    pub fn poll_control(&mut self) -> Option<ControlMessage> {
+        self.control.pop()
+    }
+
+    /// Returns the time to call [`Self::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        self.keeping.waits().then_some(self.next_answer)
+    }
+
+    /// Answers what a recording wants, slowly.
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        if self.keeping.waits() && self.next_answer <= now {
+            self.next_answer = now + ANSWER_EACH;
+            if let Some(answer) = self.keeping.poll() {
+                self.control.push(answer);
+            }
+        }
+    }
+
+    /// Returns the next event.
+    pub fn poll_event(&mut self) -> Option<SoundSenderEvent> {
+        self.events.pop_front()
+    }
+
+    /// Says that we stop.
+    pub fn stop(&mut self) {
+        if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
+            self.control.push(ControlMessage::Bye { reason: ByeReason::Stopping });
+        }
+        self.phase = Phase::Over;
+    }
+
+    /// Returns what has been counted.
+    pub fn counters(&self) -> SoundSenderCounters {
+        self.counters
+    }
+
+    /// Returns the copies that a packet carries now.
+    pub fn copies(&self) -> u8 {
+        self.redundancy.copies()
+    }
+}
+
+/// Returns the form of copies.
+fn copy_form(format: Format) -> Body {
+    if format.coding == Coding::Opus { Body::Whole } else { Body::Adpcm }
+}
+
+/// Returns the sound of a packet as copies have it.
+fn copy_of(packet: &SoundPacket) -> &[u8] {
+    match copy_form(packet.format) {
+        Body::Whole => &packet.whole,
+        Body::Adpcm => &packet.adpcm,
+    }
+}
+
+/// Returns what a packet's sound takes in a datagram, bytes.
+fn body_bytes(format: Format, sound: &[u8]) -> usize {
+    sound.len() + usize::from(format.coding == Coding::Opus && !sound.is_empty())
+}
+
+/// Returns the most that a packet's own sound takes, bytes.
+fn whole_bytes_max(format: Format) -> usize {
+    format.whole_bytes().unwrap_or(OPUS_BYTES_MAX)
+}
+
+/// Returns the most that a copy takes, bytes.
+fn copy_bytes_max(format: Format) -> usize {
+    if copy_form(format) == Body::Whole {
+        whole_bytes_max(format)
+    } else {
+        adpcm::block_bytes(format.channels.count(), format.frames.into())
+    }
+}
+
+/// Returns the time that the sound of a packet takes.
+fn interval(format: Format) -> Duration {
+    Duration::from_secs(1) * u32::from(format.frames) / RATE_HZ
+}

@@ -1,0 +1,103 @@
+//! The card's callback that plays.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use cards::{CardInfo, Playback};
+use net::failure::Failure;
+use shell::settings::SoundSide;
+use shell::threads::{Ending, join, spawn};
+use sound::Cycle;
+use sound::conceal::Concealer;
+use sound::format::{CHANNELS_MAX, Channels};
+use sound::playout::{self, Feed, Playout, Receiving};
+
+use super::ear::{Ear, Hearing};
+use super::link::HearingLink;
+
+/// Time between two looks of the worker at what was heard: two periods of 128 samples.
+const WORK_EACH: Duration = Duration::from_millis(5);
+
+/// Makes the callback's half for each card that is opened.
+pub struct Speaker {
+    feeds: Sender<Feed>,
+    concealers: Sender<Concealer>,
+    hearing: Hearing,
+    side: SoundSide,
+}
+
+/// The thread that computes what the callback conceals with, and its end.
+pub struct Worker {
+    thread: Ending,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Speaker {
+    /// Starts the worker's thread. Returns what gives each card its callback, and the link that feeds it.
+    pub fn start(side: &SoundSide) -> Result<(Self, HearingLink, Worker), Failure> {
+        let (feeds, feeds_end) = channel();
+        let (concealers, concealers_end) = channel();
+        let hearing = Hearing::default();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let thread = spawn("conceal", {
+            let is_over = Arc::clone(&is_over);
+            move || {
+                work(&concealers_end, &is_over);
+                Ok(())
+            }
+        })?;
+        let link = HearingLink::new(feeds_end, hearing.clone(), side.clone());
+        Ok((Self { feeds, concealers, hearing, side: side.clone() }, link, Worker { thread, is_over }))
+    }
+
+    /// Returns what a card calls that has been opened; the one before is heard no more.
+    pub fn half(&self, card: &CardInfo) -> Box<dyn Playback> {
+        let Receiving { feed, playout, concealer, observed, controls } = playout::new(playout::Options::default());
+        controls.set_volume(self.side.volume());
+        self.hearing.set(Ear { observed, controls, output_latency_frames: card.output_latency_frames });
+        // Threads that have ended take none.
+        let _ = self.feeds.send(feed);
+        let _ = self.concealers.send(concealer);
+        Box::new(Half { playout, channels: card.playback.map_or(CHANNELS_MAX, Channels::count) })
+    }
+}
+
+impl Worker {
+    /// Ends the thread.
+    pub fn end(self) -> Result<(), Failure> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        join(self.thread)
+    }
+}
+
+fn work(concealers: &Receiver<Concealer>, is_over: &AtomicBool) {
+    let mut concealer: Option<Concealer> = None;
+    while !is_over.load(Ordering::Relaxed) {
+        if let Some(newer) = concealers.try_iter().last() {
+            concealer = Some(newer);
+        }
+        match &mut concealer {
+            Some(concealer) => {
+                concealer.work();
+                thread::park_timeout(WORK_EACH);
+            }
+            // A card opens at its leisure.
+            None => thread::park_timeout(20 * WORK_EACH),
+        }
+    }
+}
+
+struct Half {
+    playout: Playout,
+    channels: usize,
+}
+
+impl Playback for Half {
+    fn play(&mut self, samples: &mut [f32], cycle: Cycle) {
+        self.playout.play(samples, self.channels, cycle);
+    }
+}

@@ -1,0 +1,160 @@
+//! The network thread's part of the sound that is sent.
+
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use common::config::Peer;
+use common::path::{Path, ProtocolViolation};
+use common::stats::SoundSentCounts;
+use common::stream::sound::{SoundPacket, SoundSender, SoundSenderEvent};
+use common::units::Timestamp;
+use common::wire::control::{Click, ControlMessage};
+use net::limited;
+use net::link::{Action, LinkState, Stream};
+use net::quoted::Quoted;
+use shell::settings::SoundSide;
+use sound::format::Coding;
+
+use super::wanted::Wanted;
+
+/// Rate below which PCM leaves too little for pictures, for so long, and the rate from which it does not, bits a second.
+const OPUS_BELOW_BPS: u64 = 4_000_000;
+const OPUS_AFTER: Duration = Duration::from_secs(2);
+const PCM_FROM_BPS: u64 = 8_000_000;
+const PCM_AFTER: Duration = Duration::from_secs(20);
+const _: () = assert!(OPUS_BELOW_BPS < PCM_FROM_BPS, "at a steady rate the coding does not change to and fro");
+
+/// The sending end of a stream of sound between the coder's thread and the network.
+pub struct SoundLink {
+    stream: SoundSender,
+    packets: Receiver<SoundPacket>,
+    wanted: Wanted,
+    is_automatic: bool,
+    /// Time since which the rate asks for the other coding.
+    other_since: Option<Timestamp>,
+    side: SoundSide,
+    click: Option<Click>,
+    action: Option<Action>,
+}
+
+impl SoundLink {
+    pub(super) fn new(packets: Receiver<SoundPacket>, wanted: Wanted, is_automatic: bool, side: SoundSide) -> Self {
+        let stream = SoundSender::new();
+        Self { stream, packets, wanted, is_automatic, other_since: None, side, click: None, action: None }
+    }
+
+    fn take_packets(&mut self, path: &mut Path, now: Timestamp) {
+        while let Ok(packet) = self.packets.try_recv() {
+            self.stream.set_format(packet.format, path, now);
+            self.stream.on_packet(packet);
+        }
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.stream.poll_event() {
+            match event {
+                SoundSenderEvent::Streaming => limited!(info, "sound is sent"),
+                SoundSenderEvent::Refused(reason) => {
+                    limited!(info, "the other side takes no sound: {}", Quoted(&reason));
+                }
+            }
+        }
+    }
+
+    /// Changes the coding where the rate asks for it for long enough.
+    fn follow_rate(&mut self, path: &Path, now: Timestamp) {
+        if !self.is_automatic || !self.stream.is_streaming() {
+            return;
+        }
+        let (target, is_opus) = (path.target().as_bps(), self.wanted.get() == Coding::Opus);
+        let (asks, after) =
+            if is_opus { (target >= PCM_FROM_BPS, PCM_AFTER) } else { (target < OPUS_BELOW_BPS, OPUS_AFTER) };
+        if !asks {
+            self.other_since = None;
+        } else if now.since(*self.other_since.get_or_insert(now)) >= after {
+            self.other_since = None;
+            self.wanted.set(if is_opus { Coding::Pcm16 } else { Coding::Opus });
+            limited!(
+                info,
+                "sound is coded with {} from now on",
+                if is_opus { "PCM" } else { "Opus: the line bears little" }
+            );
+        }
+    }
+}
+
+impl Stream for SoundLink {
+    fn on_connected(&mut self, _: &Peer, path: &mut Path, _: Timestamp) {
+        self.stream.on_connected(path);
+    }
+
+    fn on_greeted(&mut self, _: &mut Path) {
+        self.stream.on_greeted();
+    }
+
+    fn on_disconnected(&mut self, path: &mut Path, _: Timestamp) {
+        self.stream.on_disconnected(path);
+        self.click = None;
+    }
+
+    fn on_control(
+        &mut self,
+        message: ControlMessage,
+        path: &mut Path,
+        now: Timestamp,
+    ) -> Result<(), ProtocolViolation> {
+        self.stream.on_control(message, path, now)
+    }
+
+    fn on_wake(&mut self, path: &mut Path, now: Timestamp) {
+        self.take_packets(path, now);
+    }
+
+    fn on_tick(&mut self, _: Option<LinkState>, path: &mut Path, now: Timestamp) {
+        self.take_packets(path, now);
+        self.follow_rate(path, now);
+        let counters = self.stream.counters();
+        self.side.set_sent(SoundSentCounts {
+            sound_packets_sent: counters.packets_sent,
+            sound_packets_unsent: counters.packets_late,
+            sound_bytes_sent: counters.bytes_sent,
+        });
+        let click = self.side.click();
+        if self.stream.is_streaming() && self.click != click {
+            self.click = click;
+            self.stream.set_click(click);
+        }
+    }
+
+    fn handle_timeout(&mut self, _: &mut Path, now: Timestamp) {
+        self.stream.handle_timeout(now);
+    }
+
+    fn on_stop(&mut self, _: Timestamp) {
+        self.stream.stop();
+        self.action = Some(Action::End);
+    }
+
+    fn poll_control(&mut self) -> Option<ControlMessage> {
+        self.stream.poll_control()
+    }
+
+    fn poll_datagram(&mut self, path: &mut Path, now: Timestamp) -> Option<Vec<u8>> {
+        self.take_packets(path, now);
+        self.stream.poll_datagram(path, now)
+    }
+
+    /// A call goes on as long as its pictures do.
+    fn keeps_call(&self) -> bool {
+        false
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.stream.poll_timeout()
+    }
+
+    fn poll_action(&mut self, _: &mut Path, _: Timestamp) -> Option<Action> {
+        self.take_events();
+        self.action.take()
+    }
+}
