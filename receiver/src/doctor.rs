@@ -1,5 +1,6 @@
 //! `devices` and `doctor`: what this machine has, and whether it is enough to receive.
 
+use cards::CardSpec;
 use common::config::ReceiverConfig;
 use common::units::Bitrate;
 use net::failure::Failure;
@@ -18,16 +19,22 @@ const RATE: Bitrate = Bitrate::from_bps(20_000_000);
 /// The line about decoding says nothing of a call.
 const CODES_TOO: &str = "a call codes as many pictures as well: `sender doctor` judges both together";
 
-/// Lists the devices that can decode, one a line or as a JSON array.
+/// Lists the devices that can decode, one a line or as a JSON array; in words also sound cards.
 pub(crate) fn print_devices(as_json: bool) {
     let found = kernels::devices();
-    if as_json { println!("{}", devices::as_json(&found)) } else { devices::print(&found) }
+    if as_json {
+        println!("{}", devices::as_json(&found));
+    } else {
+        devices::print_cards(&devices::cards());
+        devices::print(&found);
+    }
 }
 
 /// Checks what receiving needs and prints one line for each; a failed check is a failure of the same kind.
 pub(crate) fn examine(config: &ReceiverConfig, sinks: &[SinkSpec], as_json: bool) -> Result<(), Failure> {
     let mut checks = doctor::shared(&config.shared);
     checks.push(display(config, sinks));
+    checks.push(doctor::card(&CardSpec::default()));
     checks.extend(speed(config));
     doctor::print(&checks, as_json)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cards::CardSpec;
 use common::config::{LinkMode, Prediction, SenderConfig};
 use kernels::apart::{self, Patience};
 use net::failure::Failure;
@@ -14,11 +15,12 @@ use showing::Resolved as Receiving;
 
 use sending::source::{self, Chosen, Examined, SourceSpec, asked, cameras};
 
-/// Lists cameras with their formats, and the devices that can encode.
+/// Lists cameras with their formats, sound cards with theirs, and the devices that can encode.
 ///
 /// Of each camera it says which format a run would take that leaves the choice to the program: `--source camera:index=N`.
 pub(crate) fn print_devices(config: &SenderConfig, as_json: bool) {
     let (cameras, found) = (cameras(config.size, config.frame_rate), kernels::devices());
+    let cards = devices::cards();
     if as_json {
         let cameras: Vec<_> = cameras
             .iter()
@@ -37,7 +39,10 @@ pub(crate) fn print_devices(config: &SenderConfig, as_json: bool) {
                 json!({ "index": index, "name": name, "formats": formats, "chosen": chosen, "why": why, "problem": problem })
             })
             .collect();
-        println!("{}", json!({ "cameras": cameras, "devices": devices::as_json(&found) }));
+        println!(
+            "{}",
+            json!({ "cameras": cameras, "devices": devices::as_json(&found), "cards": devices::cards_as_json(&cards) })
+        );
         return;
     }
     if cameras.is_empty() {
@@ -61,6 +66,7 @@ pub(crate) fn print_devices(config: &SenderConfig, as_json: bool) {
             println!("  {problem}");
         }
     }
+    devices::print_cards(&cards);
     devices::print(&found);
 }
 
@@ -99,6 +105,7 @@ pub(crate) fn examine(
             _ => check,
         });
     }
+    checks.push(doctor::card(&CardSpec::default()));
     checks.push(speed(config, spec)?);
     doctor::print(&checks, as_json)
 }

@@ -14,7 +14,9 @@ use sound::format::Channels;
 use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
+use crate::listed::{Listed, Offer};
 use crate::period::{Capturing, Playing};
+use crate::priority::{self, Role};
 use crate::smoothed::Smoothed;
 
 /// Forms of samples that we take, the best first.
@@ -108,6 +110,56 @@ pub(crate) fn open(
     Ok((info, shared, streams))
 }
 
+/// Returns the default and the hardware that ALSA names.
+pub(crate) fn list() -> Vec<Listed> {
+    let _quiet = alsa::Output::local_error_handler();
+    let Ok(host) = host() else { return Vec::new() };
+    let devices: Vec<_> = host.devices().into_iter().flatten().collect();
+    let of = |device: &Device| device.id().map(|id| id.id().to_owned()).unwrap_or_default();
+    // Each has further names, by numbers and with conversions.
+    let is_listed = |name: &str| {
+        name == "default" || name.starts_with("hw:CARD=") && !name[8..].starts_with(|c: char| c.is_ascii_digit())
+    };
+    devices.iter().map(|device| (of(device), device)).filter(|(name, _)| is_listed(name)).map(listed).collect()
+}
+
+fn listed((name, device): (String, &Device)) -> Listed {
+    let ranges = |ranges: Result<Vec<SupportedStreamConfigRange>, cpal::Error>| match ranges {
+        Ok(ranges) => (offer(&ranges), None),
+        // It has no such direction.
+        Err(error) if error.kind() == ErrorKind::UnsupportedOperation => (None, None),
+        Err(error) => (None, Some(refused(&name, &error).to_string())),
+    };
+    let (capture, no_capture) = ranges(device.supported_input_configs().map(Iterator::collect));
+    let (playback, no_playback) = ranges(device.supported_output_configs().map(Iterator::collect));
+    let has_none = capture.is_none() && playback.is_none();
+    let missing = || has_none.then(|| "it neither captures nor plays".to_owned());
+    Listed {
+        backend: Backend::Alsa,
+        description: device.description().map(|about| about.name().to_owned()).unwrap_or_default(),
+        problem: no_playback.or(no_capture).filter(|_| has_none).or_else(missing),
+        name: format!("alsa:{name}"),
+        capture,
+        playback,
+    }
+}
+
+fn offer(ranges: &[SupportedStreamConfigRange]) -> Option<Offer> {
+    let known = || ranges.iter().filter(|range| FORMATS.contains(&range.sample_format()));
+    let frames = known().filter_map(|range| match *range.buffer_size() {
+        SupportedBufferSize::Range { min, max } => Some((min, max)),
+        SupportedBufferSize::Unknown => None,
+    });
+    Some(Offer {
+        channels: known().map(SupportedStreamConfigRange::channels).max()?,
+        rates_hz: (
+            known().map(SupportedStreamConfigRange::min_sample_rate).min()?,
+            known().map(SupportedStreamConfigRange::max_sample_rate).max()?,
+        ),
+        frames: frames.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))),
+    })
+}
+
 fn host() -> Result<Host, CardError> {
     cpal::host_from_id(HostId::Alsa).map_err(|error| refused("default", &error))
 }
@@ -174,10 +226,13 @@ fn form(
 struct Timed {
     smoothed: Smoothed,
     lost: Arc<AtomicBool>,
+    is_raised: bool,
+    /// Place in `Shared::not_raised`.
+    place: usize,
 }
 
 impl Timed {
-    fn new(shared: &Arc<Shared>) -> (Self, impl FnMut(cpal::Error) + Send + 'static) {
+    fn new(shared: &Arc<Shared>, place: usize) -> (Self, impl FnMut(cpal::Error) + Send + 'static) {
         let lost = Arc::new(AtomicBool::new(false));
         let (noted, shared) = (lost.clone(), shared.clone());
         let on_error = move |error: cpal::Error| match error.kind() {
@@ -191,10 +246,18 @@ impl Timed {
             // Whatever else it is: if it matters, the stream falls silent, and that is seen.
             _ => {}
         };
-        (Self { smoothed: Smoothed::default(), lost }, on_error)
+        (Self { smoothed: Smoothed::default(), lost, is_raised: false, place }, on_error)
     }
 
-    fn cycle(&mut self, frames: usize) -> sound::Cycle {
+    fn cycle(&mut self, frames: usize, shared: &Shared) -> sound::Cycle {
+        if !self.is_raised {
+            self.is_raised = true;
+            let thread = priority::own_thread();
+            // Where the kernel refuses, the owner asks further: that takes its time.
+            if !priority::by_kernel(thread, Role::Card) {
+                shared.not_raised[self.place].store(thread, Ordering::Release);
+            }
+        }
         self.smoothed.next(monotonic_us(), frames, self.lost.swap(false, Ordering::AcqRel))
     }
 }
@@ -204,11 +267,11 @@ where
     T: SizedSample,
     f32: FromSample<T>,
 {
-    let (mut timed, on_error) = Timed::new(shared);
+    let (mut timed, on_error) = Timed::new(shared, 0);
     let (card, shared) = (usize::from(form.channels), shared.clone());
     let on_period = move |samples: &[T], _: &cpal::InputCallbackInfo| {
         let frames = samples.len() / card;
-        let cycle = timed.cycle(frames);
+        let cycle = timed.cycle(frames, &shared);
         // A single microphone is heard on both channels.
         half.serve(frames, cycle, |frame, channel| f32::from_sample_(samples[frame * card + channel.min(card - 1)]));
         note(&shared, &shared.captured, frames);
@@ -220,11 +283,11 @@ fn output<T>(device: &Device, form: Form, mut half: Playing, shared: &Arc<Shared
 where
     T: SizedSample + FromSample<f32>,
 {
-    let (mut timed, on_error) = Timed::new(shared);
+    let (mut timed, on_error) = Timed::new(shared, 1);
     let (card, shared) = (usize::from(form.channels), shared.clone());
     let on_period = move |samples: &mut [T], _: &cpal::OutputCallbackInfo| {
         let frames = samples.len() / card;
-        let cycle = timed.cycle(frames);
+        let cycle = timed.cycle(frames, &shared);
         half.serve(frames, cycle, |frame, from| {
             let to = &mut samples[frame * card..][..card];
             to.fill(T::EQUILIBRIUM);

@@ -8,6 +8,7 @@ use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
 use crate::jack_client::{self, JackClient};
+use crate::priority::{Role, raise_thread};
 use crate::spec::CardSpec;
 
 /// A card that has called for nothing for so long is gone, us. A stalled computer comes back sooner, a hanging driver never.
@@ -110,6 +111,13 @@ impl Card {
         }
         if is_silent {
             return Some(Change::Gone("the sound card calls no more"));
+        }
+        for thread in &self.shared.not_raised {
+            let thread = thread.swap(0, Ordering::AcqRel);
+            if thread != 0 {
+                // `doctor` says that it is refused.
+                let _ = raise_thread(thread, Role::Card);
+            }
         }
         if let (Opened::Jack(client), true) = (&self.backend, self.shared.ports_changed.swap(false, Ordering::AcqRel)) {
             client.connect();

@@ -1,7 +1,7 @@
 //! Description of an open card, and the counts of its callbacks.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
 
 use sound::format::Channels;
 
@@ -57,6 +57,8 @@ pub(crate) struct Shared {
     pub period_frames: AtomicU32,
     /// The server or the card says that it is over.
     pub gone: AtomicBool,
+    /// ALSA: numbers of a card's threads, capture and playback, to which the kernel gives no real-time priority; 0: none.
+    pub not_raised: [AtomicI32; 2],
     /// JACK: ports came or went.
     pub ports_changed: AtomicBool,
 }

@@ -1,6 +1,7 @@
 //! JACK, and PipeWire as one: a client with both directions, so that exactly one period lies between capture and playback. The one
 //! place of `jack`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -14,6 +15,7 @@ use sound::{Cycle, RATE_HZ};
 use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
+use crate::listed::{Listed, Offer};
 use crate::period::{Capturing, Playing, Unwrapped};
 
 /// Name of the client; the server adds a number to a second one's.
@@ -36,11 +38,7 @@ pub(crate) fn open(
 ) -> Result<(CardInfo, Arc<Shared>, JackClient), CardError> {
     let client = connect()?;
     if client.sample_rate() != RATE_HZ {
-        return Err(CardError::Rate {
-            what: "the JACK server".to_owned(),
-            rate_hz: client.sample_rate(),
-            remedy: "start it with `-r 48000`, or set PipeWire's `default.clock.rate = 48000`",
-        });
+        return Err(another_rate(client.sample_rate()));
     }
     let ties = Ties { name: name.map(str::to_owned), wanted };
     let sources = ties.theirs(&client, PortFlags::IS_OUTPUT);
@@ -125,6 +123,36 @@ fn there(client: &Client) -> String {
 fn latency(client: &Client, ports: &[String], direction: LatencyType) -> u32 {
     let port = ports.first().and_then(|name| client.port_by_name(name));
     port.map_or(0, |port| port.get_latency_range(direction).1)
+}
+
+/// Returns the clients of the server that have a card's ports.
+pub(crate) fn list() -> Vec<Listed> {
+    let Ok(client) = connect() else { return Vec::new() };
+    let of = |flags: PortFlags| client.ports(None, Some(SOUND), flags | PortFlags::IS_PHYSICAL);
+    let (sources, drains) = (of(PortFlags::IS_OUTPUT), of(PortFlags::IS_INPUT));
+    let mut names: Vec<_> = sources.iter().chain(&drains).map(|port| client_of(port)).collect();
+    let mut seen = BTreeSet::new();
+    names.retain(|name| seen.insert(*name));
+    let (rate_hz, frames) = (client.sample_rate(), client.buffer_size());
+    let offer = |ports: &[String], name: &str| {
+        let channels = ports.iter().filter(|port| client_of(port) == name).count() as u16;
+        let frames = Some((frames, frames));
+        (channels > 0).then_some(Offer { channels, rates_hz: (rate_hz, rate_hz), frames })
+    };
+    let listed = |name: &str| Listed {
+        backend: Backend::Jack,
+        name: format!("jack:{name}"),
+        description: String::new(),
+        capture: offer(&sources, name),
+        playback: offer(&drains, name),
+        problem: (rate_hz != RATE_HZ).then(|| another_rate(rate_hz).to_string()),
+    };
+    names.into_iter().map(listed).collect()
+}
+
+fn another_rate(rate_hz: u32) -> CardError {
+    let remedy = "start it with `-r 48000`, or set PipeWire's `default.clock.rate = 48000`";
+    CardError::Rate { what: "the JACK server".to_owned(), rate_hz, remedy }
 }
 
 /// The ties wanted.

@@ -9,7 +9,9 @@ mod halves;
 mod info;
 mod jack_client;
 pub mod keep;
+mod listed;
 mod period;
+pub mod priority;
 mod smoothed;
 mod spec;
 
@@ -17,4 +19,5 @@ pub use card::{Card, Change, open};
 pub use error::CardError;
 pub use halves::{Capture, Halves, Playback, Wanted};
 pub use info::{Backend, CardInfo};
+pub use listed::{Listed, Offer, list};
 pub use spec::{CardSpec, FORMS, UnknownCard};

@@ -1,5 +1,6 @@
 //! `doctor`: checks that this machine has what streaming needs.
 
+mod card;
 mod check;
 mod machine;
 pub mod speed;
@@ -16,6 +17,7 @@ use net::identity::{Identity, IdentityError};
 use net::link::NOBODY;
 use net::{reach, zones};
 
+pub use self::card::card;
 pub use self::check::{Check, Status};
 use crate::{cli, outlet, record};
 

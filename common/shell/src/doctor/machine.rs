@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::Path;
 
+use cards::priority::rtkit_priority_max;
 use nix::ifaddrs::getifaddrs;
 
 use super::check::{Check, Status};
@@ -30,11 +31,12 @@ pub(crate) fn checks() -> Vec<Check> {
 
 fn real_time() -> Check {
     let read = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
-    real_time_of(&read("stat"), &read("status"), &read("limits"))
+    real_time_of(&read("stat"), &read("status"), &read("limits"), rtkit_priority_max)
 }
 
-/// Tells from what the kernel says of this process whether it has real-time priority or may take it.
-fn real_time_of(stat: &str, status: &str, limits: &str) -> Check {
+/// Tells from what the kernel says of this process whether it has real-time priority or may take it; otherwise from `rtkit`, the greatest
+/// priority that this service gives.
+fn real_time_of(stat: &str, status: &str, limits: &str, rtkit: impl FnOnce() -> Option<u32>) -> Check {
     let name = "real-time priority";
     // Fields 40 and 41 (proc(5)), counted behind the program's name, which may contain anything.
     let fields: Vec<_> = stat.rsplit_once(')').map_or("", |parts| parts.1).split_whitespace().collect();
@@ -48,13 +50,17 @@ fn real_time_of(stat: &str, status: &str, limits: &str) -> Check {
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max realtime priority"));
     let limit = limit.and_then(|line| line.split_whitespace().next());
     if has_capability || limit.is_some_and(|limit| limit != "0") {
-        let detail = "not in use, and this user may take it: `chrt --rr 1 sender call NAME` keeps other programs from holding \
-                      pictures up";
+        let detail = "not in use, and this user may take it: sound does; `chrt --rr 1 sender call NAME` also keeps other programs from \
+                      holding pictures up";
         return Check::new(name, Status::Ok, detail, None);
     }
-    let detail = "not for this user: when the computer is busy, other programs may hold pictures up";
-    let advice = "as root: echo '@video - rtprio 1' >/etc/security/limits.d/duet.conf; log in again as a member of the group \
-                  video, and start with `chrt --rr 1 sender call NAME`; the system units have it";
+    if let Some(most) = rtkit() {
+        return Check::new(name, Status::Ok, format!("rtkit gives sound up to {most}"), None);
+    }
+    let detail =
+        "not for this user: when the computer is busy, other programs may hold pictures up, and sound drops out";
+    let advice = "as root: echo '@audio - rtprio 20' >/etc/security/limits.d/25-duet.conf; log in again as a member of the group \
+                  audio (or install rtkit); `chrt --rr 1 sender call NAME` gives it to pictures, too; the system units have it";
     Check::new(name, Status::Warn, detail, Some(advice.to_owned()))
 }
 
@@ -143,7 +149,7 @@ mod tests {
             |most: &str| format!("Max nice priority         0  0\nMax realtime priority     {most}        99\n");
         let line = |stat: &str, capabilities: &str, most: &str| {
             let status = format!("Name:\tsender\nCapEff:\t{capabilities}\n");
-            let check = real_time_of(stat, &status, &limits(most));
+            let check = real_time_of(stat, &status, &limits(most), || None);
             (check.status, check.detail, check.advice.is_some())
         };
         assert_eq!(line(&stat(1, 2), "0", "0"), (Status::Ok, "1".to_owned(), false));
@@ -153,7 +159,9 @@ mod tests {
         }
         let (status, detail, has_advice) = line(&stat(0, 0), "00000000000000ff", "0");
         assert!(status == Status::Warn && detail.starts_with("not for this user") && has_advice, "{detail}");
-        assert_eq!(real_time_of("", "", "").status, Status::Warn, "a kernel that does not tell");
+        let check = real_time_of(&stat(0, 0), "", "", || Some(20));
+        assert!(check.status == Status::Ok && check.detail.contains("rtkit") && check.detail.contains("20"));
+        assert_eq!(real_time_of("", "", "", || None).status, Status::Warn, "a kernel that does not tell");
     }
 
     #[test]
