@@ -7,6 +7,8 @@ use crate::units::Bitrate;
 
 /// Bytes of IPv4 and UDP around a datagram, which take their time on a line, too.
 pub const HEADERS_BYTES: usize = 28;
+/// Most spreads of [`NetConditions::jitter_spread`] by which a datagram is delayed.
+pub const SPREADS_MAX: u32 = 6;
 
 /// Impairments of one direction of a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,6 +29,9 @@ pub struct NetConditions {
     pub delay: Duration,
     /// Each datagram is delayed by up to this much more, without overtaking.
     pub jitter: Duration,
+    /// Each datagram is delayed by the absolute value of a normal deviate of this spread more, at most [`SPREADS_MAX`] of
+    /// them, without overtaking.
+    pub jitter_spread: Duration,
     /// The narrowest line on the way; none: infinitely fast.
     pub bottleneck: Option<Bottleneck>,
     /// A point that takes no more than a rate for long, but delays nothing: what is beyond it vanishes. The queue tells
@@ -68,6 +73,7 @@ impl NetConditions {
             reorder_delay: Duration::ZERO,
             delay,
             jitter: Duration::ZERO,
+            jitter_spread: Duration::ZERO,
             bottleneck: None,
             policer: None,
             datagram_max: usize::MAX,
@@ -94,7 +100,7 @@ impl NetConditions {
         // The largest datagram there is takes this long to send.
         let sending = |line: Bottleneck| Duration::from_secs_f64(8.0 * 65_536.0 / line.rate.as_bps().max(1) as f64);
         let narrow = self.bottleneck.map_or(Duration::ZERO, |line| line.queue + sending(line));
-        narrow + self.delay + self.jitter + self.reorder_delay
+        narrow + self.delay + self.jitter + SPREADS_MAX * self.jitter_spread + self.reorder_delay
     }
 }
 

@@ -16,7 +16,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub use self::conditions::{Bottleneck, Bursts, HEADERS_BYTES, NetConditions, Scenario};
+pub use self::conditions::{Bottleneck, Bursts, HEADERS_BYTES, NetConditions, SPREADS_MAX, Scenario};
 pub use self::pauses::Pauses;
 pub use self::random::Random;
 use crate::units::Timestamp;
@@ -38,9 +38,9 @@ pub struct NetCounters {
     pub overtaken: u64,
 }
 
-/// One direction of a network.
+/// One direction of a network. What passes has the bytes of a datagram, and may tell besides whose it is.
 #[derive(Clone, Debug)]
-pub struct Network {
+pub struct Network<D = Vec<u8>> {
     scenario: Scenario,
     start: Timestamp,
     random: Random,
@@ -52,7 +52,7 @@ pub struct Network {
     /// End of the last pause before the bottleneck, and how many datagrams wait or waited for it.
     held: (Duration, usize),
     /// Datagrams by arrival, then in the order of entry.
-    in_flight: BTreeMap<ArrivalOrder, Vec<u8>>,
+    in_flight: BTreeMap<ArrivalOrder, D>,
     overtaken: Vec<Overtaken>,
     entered: u64,
     last_in_order: Timestamp,
@@ -68,7 +68,7 @@ struct Overtaken {
     still_to_come: u64,
 }
 
-impl Network {
+impl<D: AsRef<[u8]> + Clone> Network<D> {
     /// Creates an empty network; the scenario's time begins at `start`.
     pub fn new(scenario: impl Into<Scenario>, start: Timestamp) -> Self {
         let scenario = scenario.into();
@@ -109,19 +109,20 @@ impl Network {
     }
 
     /// Takes a datagram. `now` does not fall.
-    pub fn push(&mut self, datagram: Vec<u8>, now: Timestamp) {
+    pub fn push(&mut self, datagram: D, now: Timestamp) {
         self.counters.entered += 1;
+        let bytes = datagram.as_ref().len();
         let conditions = *self.conditions(now);
-        let Some(left) = self.pass_bottleneck(&conditions, datagram.len(), now) else {
+        let Some(left) = self.pass_bottleneck(&conditions, bytes, now) else {
             self.counters.overflowed += 1;
             return;
         };
-        if !self.passes_policer(&conditions, datagram.len(), left) {
+        if !self.passes_policer(&conditions, bytes, left) {
             self.counters.overflowed += 1;
             return;
         }
         let is_lost = self.random.chance(conditions.loss) | self.is_in_burst(conditions.bursts);
-        if datagram.len() > conditions.datagram_max {
+        if bytes > conditions.datagram_max {
             self.counters.too_large += 1;
         } else if is_lost {
             self.counters.lost += 1;
@@ -140,7 +141,7 @@ impl Network {
     }
 
     /// Returns the next datagram that has arrived by `now`.
-    pub fn pop(&mut self, now: Timestamp) -> Option<Vec<u8>> {
+    pub fn pop(&mut self, now: Timestamp) -> Option<D> {
         let entry = self.in_flight.first_entry()?;
         (entry.key().0 <= now).then(|| entry.remove())
     }
@@ -210,8 +211,12 @@ impl Network {
         self.in_burst
     }
 
-    fn deliver(&mut self, datagram: Vec<u8>, conditions: &NetConditions, left: Timestamp) {
-        let arrival = left + conditions.delay + conditions.jitter.mul_f64(self.random.unit());
+    fn deliver(&mut self, datagram: D, conditions: &NetConditions, left: Timestamp) {
+        let mut arrival = left + conditions.delay + conditions.jitter.mul_f64(self.random.unit());
+        if !conditions.jitter_spread.is_zero() {
+            let spreads = self.random.normal().abs().min(SPREADS_MAX.into());
+            arrival = arrival + conditions.jitter_spread.mul_f64(spreads);
+        }
         if self.random.chance(conditions.reorder) {
             self.counters.overtaken += 1;
             let place = self.place(self.let_out(arrival + conditions.reorder_delay));

@@ -28,6 +28,12 @@ impl Random {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// Returns a normal deviate of mean 0 and spread 1 (Box and Muller, 1958).
+    pub fn normal(&mut self) -> f64 {
+        let (radius, turn) = (1.0 - self.unit(), self.unit());
+        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
+    }
+
     /// Returns true with probability `share`.
     pub fn chance(&mut self, share: f64) -> bool {
         self.unit() < share

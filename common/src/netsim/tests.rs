@@ -56,6 +56,37 @@ fn the_conditions_hold_and_the_seed_decides() {
 }
 
 #[test]
+fn a_spread_of_jitter_is_half_of_a_bell_and_keeps_the_order_if_it_is_small() {
+    let conditions = NetConditions { jitter_spread: Duration::from_micros(10), ..NetConditions::perfect(ms(3)) };
+    let (seen, _) = arrivals(conditions);
+    let mut more: Vec<_> = seen.iter().map(|&(at, datagram)| at - u64::from(datagram) * 100 - 3_000).collect();
+    more.sort_unstable();
+    // Half are within 0.674 spreads, 99 % within 2.576, and none beyond the limit.
+    assert!((6..=7).contains(&more[5_000]) && (24..=27).contains(&more[9_900]), "{} {}", more[5_000], more[9_900]);
+    assert!(more.last().is_some_and(|&most| most <= 60));
+    let (wide, _) = arrivals(NetConditions { jitter_spread: ms(5), ..conditions });
+    assert!(wide.windows(2).all(|pair| pair[0].1 < pair[1].1));
+    assert!(NetConditions { jitter_spread: ms(5), ..conditions }.delay_max() == ms(33));
+}
+
+#[test]
+fn whose_a_datagram_is_travels_with_it() {
+    #[derive(Clone)]
+    struct Of(usize, [u8; 100]);
+    impl AsRef<[u8]> for Of {
+        fn as_ref(&self) -> &[u8] {
+            &self.1
+        }
+    }
+    // 128 bytes with headers take 1.024 ms.
+    let line = NetConditions::perfect(ms(5)).limited(Bitrate::from_bps(1_000_000), ms(100));
+    let mut network = Network::new(line, us(0));
+    (0..4).for_each(|whose| network.push(Of(whose, [0; 100]), us(0)));
+    let seen: Vec<_> = (0..4).filter_map(|n| network.pop(us(5_000 + 1_024 * (n + 1)))).map(|of| of.0).collect();
+    assert_eq!(seen, [0, 1, 2, 3]);
+}
+
+#[test]
 fn bursts_have_their_length_and_share() {
     let bursts = Bursts { average: 0.05, mean_length: 8.0 };
     let scenario = Scenario::from(NetConditions { bursts: Some(bursts), ..NetConditions::perfect(ms(1)) });

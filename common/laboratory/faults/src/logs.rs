@@ -10,30 +10,33 @@ use serde_json::Value;
 
 /// A picture that was shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Picture {
+pub struct Picture {
     /// Time since the scenario's begin; negative before it. Milliseconds, as all times here.
-    pub(crate) at: f64,
-    pub(crate) frame: u64,
+    pub at: f64,
+    /// Number of the frame.
+    pub frame: u64,
     /// Latency from capture to display, where the clocks were known.
-    pub(crate) latency: Option<f64>,
-    pub(crate) missing_blocks: u64,
-    pub(crate) missing_coarse: u64,
+    pub latency: Option<f64>,
+    /// Blocks that did not come in time.
+    pub missing_blocks: u64,
+    /// Coarse ones of them.
+    pub missing_coarse: u64,
 }
 
 /// Returns the gaps between pictures in the time from `from` to `to`, the time's ends taken as pictures.
-pub(crate) fn gaps(pictures: &[Picture], from: f64, to: f64) -> Vec<f64> {
+pub fn gaps(pictures: &[Picture], from: f64, to: f64) -> Vec<f64> {
     let inside = pictures.iter().map(|picture| picture.at).filter(|&at| at > from && at < to);
     let points: Vec<f64> = std::iter::once(from).chain(inside).chain([to]).collect();
     points.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
 /// Returns the longest of them.
-pub(crate) fn longest_gap(pictures: &[Picture], from: f64, to: f64) -> f64 {
+pub fn longest_gap(pictures: &[Picture], from: f64, to: f64) -> f64 {
     gaps(pictures, from, to).into_iter().fold(0.0, f64::max)
 }
 
 /// Returns the value below which `share` of `values` lie; not a number without values.
-pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
+pub fn percentile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = (share * sorted.len() as f64).ceil() as usize;
@@ -41,7 +44,7 @@ pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
 }
 
 /// Returns the pictures of one receiver's log, at times since `began` (wall clock since 1970).
-pub(crate) fn pictures(log: &Path, began: Duration) -> Result<Vec<Picture>> {
+pub fn pictures(log: &Path, began: Duration) -> Result<Vec<Picture>> {
     let file = File::open(log).with_context(|| format!("cannot read {}", log.display()))?;
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     // A receiver that was killed may have left a part of a line.
@@ -141,7 +144,7 @@ pub(crate) fn queues_p99(sender: &Path, receiver: &Path) -> f64 {
 const LINES_BYTES: u64 = 16 << 10;
 
 /// Returns the last whole line of a statistics file.
-pub(crate) fn last(file: &Path) -> Option<Value> {
+pub fn last(file: &Path) -> Option<Value> {
     let mut file = File::open(file).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(LINES_BYTES))).ok()?;

@@ -4,6 +4,8 @@
 //! who dials ──▶ front socket ──▶ network ──▶ back socket ──▶ who listens, and the same way back
 //! ```
 //!
+//! Several flows may share the network; each has sockets of its own.
+//!
 //! A thread reads each socket and stamps what comes; one thread holds both networks and sends. Waiting for a channel
 //! is woken with a precision of 0.1 ms, so the relay adds less than a millisecond of its own.
 
@@ -40,8 +42,8 @@ pub enum Way {
 
 enum Event {
     /// Came from `from` at the socket number `socket`.
-    Datagram { way: Way, socket: usize, bytes: Vec<u8>, from: SocketAddr, at: Timestamp },
-    /// The socket towards the listener becomes this one, of this number.
+    Datagram { flow: usize, way: Way, socket: usize, bytes: Vec<u8>, from: SocketAddr, at: Timestamp },
+    /// The socket towards the first flow's listener becomes this one, of this number.
     Rebind(UdpSocket, usize),
     /// Begins these scenarios, there and back.
     Begin(Box<[Scenario; 2]>),
@@ -54,24 +56,31 @@ pub struct Passed {
     pub there: NetCounters,
     /// Counters of those back.
     pub back: NetCounters,
-    /// Bytes that came from the dialler in each [`SLICE`] since the start, with the headers of IP and UDP.
+    /// Bytes that came from the first flow's dialler in each [`SLICE`] since the start, with the headers of IP and UDP.
     pub bytes: Vec<u64>,
-    /// Arrivals of the dialler's datagrams, with the queueing delay of each on the line.
+    /// Those from each of the others' diallers.
+    pub others: Vec<Vec<u64>>,
+    /// Arrivals of the diallers' datagrams, with the queueing delay of each on the line.
     pub(crate) queueing: Vec<(Timestamp, Duration)>,
 }
 
 impl Passed {
-    /// Returns the dialler's bits a second, by whole seconds of the `length` that begins `from` after the relay.
-    pub(crate) fn rates(&self, from: Duration, length: Duration) -> Vec<f64> {
-        let slices = self.bytes.get(from.as_micros().div_ceil(SLICE.as_micros()) as usize..).unwrap_or_default();
+    /// Returns the first dialler's bits a second, by whole seconds of the `length` that begins `from` after the relay.
+    pub fn rates(&self, from: Duration, length: Duration) -> Vec<f64> {
+        Self::rates_of(&self.bytes, from, length)
+    }
+
+    /// Returns the bits a second likewise of bytes by slices.
+    pub fn rates_of(bytes: &[u64], from: Duration, length: Duration) -> Vec<f64> {
+        let slices = bytes.get(from.as_micros().div_ceil(SLICE.as_micros()) as usize..).unwrap_or_default();
         let a_second = (1.0 / SLICE.as_secs_f64()).round() as usize;
         let seconds = slices.chunks_exact(a_second).take(length.as_secs() as usize);
         seconds.map(|bytes| 8.0 * bytes.iter().sum::<u64>() as f64).collect()
     }
 
-    /// Returns the queueing delay of each of the dialler's datagrams, ms, in the `length` that begins `from` after the
+    /// Returns the queueing delay of each of the diallers' datagrams, ms, in the `length` that begins `from` after the
     /// relay.
-    pub(crate) fn queueing_ms(&self, from: Duration, length: Duration) -> Vec<f64> {
+    pub fn queueing_ms(&self, from: Duration, length: Duration) -> Vec<f64> {
         let begin = Timestamp::default() + from;
         let within = |at: &Timestamp| *at >= begin && at.since(begin) < length;
         self.queueing.iter().filter(|(at, _)| within(at)).map(|(_, delay)| 1e3 * delay.as_secs_f64()).collect()
@@ -194,7 +203,7 @@ impl Tap {
 
 /// A running relay. It ends with its value.
 pub struct Relay {
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
     target: SocketAddr,
     began: Instant,
     events: Option<Sender<Event>>,
@@ -215,45 +224,54 @@ impl Relay {
 
     /// Starts a relay at `listen` (port 0: any) for one who dials it, to `target`, that delays by `delay` each way.
     pub fn start(listen: SocketAddr, target: SocketAddr, delay: Duration) -> io::Result<Self> {
-        let front = socket(listen)?;
-        let (first_back, (events, queue)) = (back_socket(target)?, channel());
-        let tap = Tap {
-            front: Arc::new(front.try_clone()?),
-            back: Arc::new(first_back.try_clone()?),
-            target,
-            seen: Arc::default(),
-        };
+        Self::shared(&[(listen, target)], delay)
+    }
+
+    /// Starts one that several flows share, each from where it listens to its target. There is at least one.
+    pub fn shared(flows: &[(SocketAddr, SocketAddr)], delay: Duration) -> io::Result<Self> {
+        let (events, queue) = channel();
+        let mut open = Vec::new();
+        for &(listen, target) in flows {
+            let (front, back) = (socket(listen)?, back_socket(target)?);
+            let tap = Tap {
+                front: Arc::new(front.try_clone()?),
+                back: Arc::new(back.try_clone()?),
+                target,
+                seen: Arc::default(),
+            };
+            open.push(Flow { front, back, back_number: 1, tap, bytes: Vec::new() });
+        }
+        let first = open.first().ok_or_else(|| io::Error::other("a relay needs a flow"))?;
         let mut relay = Self {
-            tap: tap.clone(),
-            address: front.local_addr()?,
-            target,
+            tap: first.tap.clone(),
+            addresses: open.iter().map(|flow| flow.front.local_addr()).collect::<io::Result<_>>()?,
+            target: first.tap.target,
             began: Instant::now(),
             events: Some(events),
             stop: Arc::new(AtomicBool::new(false)),
-            back_sockets: 0,
+            back_sockets: 1,
             threads: Vec::new(),
             forwarder: None,
         };
-        relay.read_back(&first_back)?;
-        relay.read(front.try_clone()?, Way::There, 0);
+        for (number, flow) in open.iter().enumerate() {
+            relay.read(flow.back.try_clone()?, number, Way::Back, flow.back_number);
+            relay.read(flow.front.try_clone()?, number, Way::There, 0);
+        }
         let network = || Network::new(NetConditions::perfect(delay), Timestamp::default());
-        let forwarder = Forwarder {
-            began: relay.began,
-            networks: [network(), network()],
-            front,
-            back: first_back,
-            back_number: relay.back_sockets,
-            tap,
-            bytes: Vec::new(),
-            queueing: Vec::new(),
-        };
+        let forwarder =
+            Forwarder { began: relay.began, networks: [network(), network()], flows: open, queueing: Vec::new() };
         relay.forwarder = Some(std::thread::spawn(move || forwarder.run(&queue)));
         Ok(relay)
     }
 
     /// Returns the address to dial.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.addresses[0]
+    }
+
+    /// Returns the address to dial of each flow.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
     }
 
     /// Returns the time at which it began.
@@ -261,7 +279,7 @@ impl Relay {
         self.began
     }
 
-    /// Returns the line as somebody on it sees it.
+    /// Returns the line as somebody on it sees it: the first flow.
     pub fn tap(&self) -> Tap {
         self.tap.clone()
     }
@@ -271,10 +289,11 @@ impl Relay {
         self.tell(Event::Begin(Box::new([there, back])));
     }
 
-    /// Changes the port that the listener sees, as after a router has forgotten the old one.
+    /// Changes the port that the first flow's listener sees, as after a router has forgotten the old one.
     pub fn rebind(&mut self) -> io::Result<()> {
         let socket = back_socket(self.target)?;
-        self.read_back(&socket)?;
+        self.back_sockets += 1;
+        self.read(socket.try_clone()?, 0, Way::Back, self.back_sockets);
         self.tell(Event::Rebind(socket, self.back_sockets));
         Ok(())
     }
@@ -292,14 +311,7 @@ impl Relay {
         }
     }
 
-    /// Reads a new socket towards who listens.
-    fn read_back(&mut self, socket: &UdpSocket) -> io::Result<()> {
-        self.back_sockets += 1;
-        self.read(socket.try_clone()?, Way::Back, self.back_sockets);
-        Ok(())
-    }
-
-    fn read(&mut self, socket: UdpSocket, way: Way, number: usize) {
+    fn read(&mut self, socket: UdpSocket, flow: usize, way: Way, number: usize) {
         let (stop, began) = (Arc::clone(&self.stop), self.began);
         let Some(events) = self.events.clone() else { return };
         self.threads.push(std::thread::spawn(move || {
@@ -308,7 +320,7 @@ impl Relay {
                 // An error is the time-out or the port of someone who has gone; neither matters.
                 let Ok((count, from)) = socket.recv_from(&mut buffer) else { continue };
                 let bytes = buffer[..count].to_vec();
-                let event = Event::Datagram { way, socket: number, bytes, from, at: since(began) };
+                let event = Event::Datagram { flow, way, socket: number, bytes, from, at: since(began) };
                 if events.send(event).is_err() {
                     return;
                 }
@@ -331,14 +343,32 @@ impl Drop for Relay {
     }
 }
 
-struct Forwarder {
-    began: Instant,
-    networks: [Network; 2],
+/// A datagram, and the number of its flow.
+#[derive(Clone)]
+struct Passing {
+    flow: usize,
+    bytes: Vec<u8>,
+}
+
+impl AsRef<[u8]> for Passing {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Sockets of those who dial and listen, and what came from who dials.
+struct Flow {
     front: UdpSocket,
     back: UdpSocket,
     back_number: usize,
     tap: Tap,
     bytes: Vec<u64>,
+}
+
+struct Forwarder {
+    began: Instant,
+    networks: [Network<Passing>; 2],
+    flows: Vec<Flow>,
     queueing: Vec<(Timestamp, Duration)>,
 }
 
@@ -355,17 +385,21 @@ impl Forwarder {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let [there, back] = self.networks.map(|network| network.counters());
-                    return Passed { there, back, bytes: self.bytes, queueing: self.queueing };
+                    let mut bytes = self.flows.into_iter().map(|flow| flow.bytes);
+                    let first = bytes.next().unwrap_or_default();
+                    return Passed { there, back, bytes: first, others: bytes.collect(), queueing: self.queueing };
                 }
             }
             let now = since(self.began);
             // An error is the port of someone who has gone.
             while let Some(datagram) = self.networks[Way::There as usize].pop(now) {
-                let _ = self.back.send_to(&datagram, self.tap.target());
+                let flow = &self.flows[datagram.flow];
+                let _ = flow.back.send_to(&datagram.bytes, flow.tap.target());
             }
             while let Some(datagram) = self.networks[Way::Back as usize].pop(now) {
-                if let Some(client) = self.tap.client() {
-                    let _ = self.front.send_to(&datagram, client);
+                let flow = &self.flows[datagram.flow];
+                if let Some(client) = flow.tap.client() {
+                    let _ = flow.front.send_to(&datagram.bytes, client);
                 }
             }
         }
@@ -373,24 +407,25 @@ impl Forwarder {
 
     fn take(&mut self, event: Event) {
         match event {
-            // The router forgets the old port: what comes there is lost.
-            Event::Datagram { way: Way::Back, socket, .. } if socket != self.back_number => {}
-            Event::Datagram { way, bytes, from, at, .. } => {
-                if !self.tap.note(way, &bytes, from) {
+            Event::Datagram { flow, way, socket, bytes, from, at } => {
+                let passing = &mut self.flows[flow];
+                // The router forgets the old port: what comes there is lost.
+                let is_forgotten = way == Way::Back && socket != passing.back_number;
+                if is_forgotten || !passing.tap.note(way, &bytes, from) {
                     return;
                 }
                 if way == Way::There {
                     let slice = (at.as_us() / SLICE.as_micros() as u64) as usize;
-                    self.bytes.resize(self.bytes.len().max(slice + 1), 0);
-                    self.bytes[slice] += (bytes.len() + HEADERS_BYTES) as u64;
+                    passing.bytes.resize(passing.bytes.len().max(slice + 1), 0);
+                    passing.bytes[slice] += (bytes.len() + HEADERS_BYTES) as u64;
                 }
                 let network = &mut self.networks[way as usize];
-                network.push(bytes, at);
+                network.push(Passing { flow, bytes }, at);
                 if way == Way::There {
                     self.queueing.push((at, network.queue(at)));
                 }
             }
-            Event::Rebind(socket, number) => (self.back, self.back_number) = (socket, number),
+            Event::Rebind(socket, number) => (self.flows[0].back, self.flows[0].back_number) = (socket, number),
             Event::Begin(scenarios) => {
                 let now = since(self.began);
                 for (network, scenario) in self.networks.iter_mut().zip(*scenarios) {

@@ -38,7 +38,7 @@ impl Testbed {
     }
 
     /// Returns the path of the program `sender` or `receiver`.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.programs.join(name)
     }
 
@@ -78,7 +78,7 @@ impl Testbed {
     }
 
     /// Gives the program of `command` the key of `identity`, and a place of its own for what it opens.
-    pub(crate) fn with_key(&self, mut command: Command, identity: &str) -> Result<Command> {
+    pub fn with_key(&self, mut command: Command, identity: &str) -> Result<Command> {
         self.identity(identity)?;
         command.arg("--identity").arg(self.file(&format!("{identity}.pem"))).env("DUET_LOG", "info");
         command.env("XDG_RUNTIME_DIR", self.file(&format!("{identity}.run")));
@@ -94,12 +94,12 @@ impl Testbed {
 
     /// Returns a receiver without a window that listens at `address` and allows the peer with the key `peer`. It logs
     /// the pictures shown (see [`Self::gap_ms`]) and its statistics (`receiver.jsonl`).
-    pub(crate) fn receiver(&self, address: SocketAddr, peer: &str) -> Result<Command> {
+    pub fn receiver(&self, address: SocketAddr, peer: &str) -> Result<Command> {
         self.receiver_on("cpu", address, peer)
     }
 
     /// Returns the same, computing with `backend`.
-    pub(crate) fn receiver_on(&self, backend: &str, address: SocketAddr, peer: &str) -> Result<Command> {
+    pub fn receiver_on(&self, backend: &str, address: SocketAddr, peer: &str) -> Result<Command> {
         let mut command = self.program_as("receiver", "receiver", backend)?;
         command.args(["--listen", &address.to_string(), "--peer", peer, "--sink", "headless", "--config"]);
         command.arg(self.pictures_config("receiver", "pictures")?);
@@ -108,7 +108,7 @@ impl Testbed {
     }
 
     /// Returns the configuration `NAME.toml` of a receiver that logs the pictures shown to the file `pictures`.
-    pub(crate) fn pictures_config(&self, name: &str, pictures: &str) -> Result<PathBuf> {
+    pub fn pictures_config(&self, name: &str, pictures: &str) -> Result<PathBuf> {
         let config = self.file(&format!("{name}.toml"));
         std::fs::write(&config, format!("[stats]\npictures = \"{}\"\n", self.file(pictures).display()))?;
         Ok(config)
@@ -154,7 +154,7 @@ impl Testbed {
     }
 
     /// Starts a daemon; its log is `NAME.log`.
-    pub(crate) fn start(&self, name: &'static str, command: &mut Command) -> Result<Daemon> {
+    pub fn start(&self, name: &'static str, command: &mut Command) -> Result<Daemon> {
         self.start_into(name, command, Stdio::null())
     }
 
@@ -164,7 +164,7 @@ impl Testbed {
     }
 
     /// Waits until a UDP socket is bound to the address's port.
-    pub(crate) fn wait_until_bound(&self, address: SocketAddr, daemon: &mut Daemon) -> Result<()> {
+    pub fn wait_until_bound(&self, address: SocketAddr, daemon: &mut Daemon) -> Result<()> {
         let port = format!(":{:04X}", address.port());
         daemon.until("its socket", || {
             let sockets =
@@ -180,7 +180,7 @@ impl Testbed {
     }
 
     /// Waits until the receiver has shown `more` pictures more than now.
-    pub(crate) fn wait_for_pictures(&self, daemon: &mut Daemon, more: usize) -> Result<()> {
+    pub fn wait_for_pictures(&self, daemon: &mut Daemon, more: usize) -> Result<()> {
         let before = self.shown();
         daemon.until("pictures", || Ok(self.shown() >= before + more))
     }
@@ -194,7 +194,7 @@ impl Testbed {
 }
 
 /// Returns the time since 1970.
-pub(crate) fn unix_time() -> Result<Duration> {
+pub fn unix_time() -> Result<Duration> {
     Ok(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?)
 }
 
