@@ -338,10 +338,11 @@ fn documentation_says_what_an_item_is_or_does() {
 }
 
 /// Packages, the nested ones first.
-const PACKAGES: [&str; 17] = [
+const PACKAGES: [&str; 18] = [
     "common/cards",
     "common/laboratory/faults",
     "common/laboratory/film",
+    "common/laboratory/sound",
     "common/manual",
     "common/net",
     "common/picture",

@@ -1,0 +1,224 @@
+//! JackTrip's sound beside Duet's picture on one narrow line.
+//!
+//! ```text
+//! probe ─▶ JackTrip ─┐                    ┌─▶ JackTrip ─▶ probe
+//!                    ├─▶ one line, queue ─┤
+//!           sender ──┘                    └─▶ receiver
+//! ```
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use common::netsim::{NetConditions, Scenario};
+use common::units::Bitrate;
+use faults::daemons::Daemon;
+use faults::logs::{self, percentile};
+use faults::relay::Passed;
+use faults::testbed::{Testbed, unix_time};
+use serde_json::json;
+
+use crate::measure::{Figures, begin, hear};
+use crate::options::{Common, preface};
+use crate::programs::{Named, Program, QUEUE_4, Running};
+use crate::stage::{Card, Stage, free_address};
+use crate::table::number;
+
+/// One way.
+const DELAY: Duration = Duration::from_millis(12);
+/// Longest wait in the line's queue.
+const QUEUE: Duration = Duration::from_millis(100);
+/// Time that JackTrip has before the picture comes, and the picture before what counts.
+const SETTLE: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(8)];
+/// More than any of the lines carries.
+const FREE: &str = "60M";
+
+/// Lines and pictures.
+#[derive(Debug, Args)]
+pub(crate) struct BesideOptions {
+    /// Lines, Mbit/s
+    #[arg(default_values_t = [5, 8, 10, 20, 50], value_parser = clap::value_parser!(u64).range(1..=1000))]
+    mbit: Vec<u64>,
+    /// Pictures a second
+    #[arg(long, value_delimiter = ',', default_values_t = [30, 60])]
+    fps: Vec<u32>,
+    /// Size of the pictures
+    #[arg(long, default_value = "640x360")]
+    size: String,
+    /// Most that the picture may take: free, half (of the line)
+    #[arg(long, value_delimiter = ',', default_values = ["free", "half"], value_parser = ["free", "half"])]
+    rates: Vec<String>,
+    /// Samples of a period
+    #[arg(long, default_value_t = 128)]
+    period: u32,
+    /// Options of the sender, such as `--config FILE`
+    #[arg(long, allow_hyphen_values = true)]
+    sender: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+const HEAD: &str = "\
+| line, Mbit/s | picture | sound added p50, ms | p99 | most | dropouts a minute | lost sound, % | line's queue p99, ms | most | \
+dropped by it | picture p50, ms | p95 | longest gap | shown a second | picture, Mbit/s | line filled, % | late > 2 ms | load |
+|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
+
+/// A picture beside the sound.
+struct Picture<'a> {
+    programs: &'a Path,
+    source: String,
+    rate: String,
+    label: String,
+}
+
+/// Prints the table.
+pub(crate) fn run(options: &BesideOptions) -> Result<()> {
+    let (folder, duets) = (options.common.folder()?, options.common.duets()?);
+    let named = Named { jacktrips: &options.common.jacktrip, duets: &duets };
+    preface(options.common.seed, options.common.seconds);
+    let mut json = String::new();
+    let mut failed = 0;
+    for jacktrip in Program::jacktrips(&named, &QUEUE_4)? {
+        println!(
+            "\n{}, {} samples, line of {} ms, queue of {} ms\n\n{HEAD}",
+            jacktrip.label(),
+            options.period,
+            DELAY.as_millis(),
+            QUEUE.as_millis()
+        );
+        for &mbit in &options.mbit {
+            let mut pictures = vec![None];
+            for &fps in &options.fps {
+                for rate in &options.rates {
+                    let most = if rate == "half" { format!("{}k", 500 * mbit) } else { FREE.to_owned() };
+                    pictures.extend(duets.iter().map(|programs| {
+                        Some(Picture {
+                            programs,
+                            source: format!("pattern:size={}:fps={fps}", options.size),
+                            rate: most.clone(),
+                            label: format!("{fps}/s, {rate}, {}", programs.display()),
+                        })
+                    }));
+                }
+            }
+            for (case, picture) in pictures.iter().enumerate() {
+                let label = picture.as_ref().map_or("none", |picture| &picture.label);
+                let files = folder.join(format!("{mbit}-{case}"));
+                match measure(&jacktrip, mbit, picture.as_ref(), options, &files) {
+                    Ok(row) => {
+                        println!("| {mbit} | {label} | {} |", row.0.join(" | "));
+                        let case =
+                            json!({ "mbit": mbit, "picture": label, "seed": options.common.seed, "figures": row.0 });
+                        json.push_str(&format!("{case}\n"));
+                    }
+                    Err(error) => {
+                        println!("| {mbit} | {label} | not measured: {error:#} |{}", " |".repeat(15));
+                        failed += 1;
+                    }
+                }
+            }
+        }
+    }
+    std::fs::write(folder.join("beside.jsonl"), json)?;
+    println!("\nFiles of each run: {}", folder.display());
+    if failed > 0 {
+        bail!("{failed} cases were not measured");
+    }
+    Ok(())
+}
+
+/// Cells of a row.
+struct Cells(Vec<String>);
+
+fn measure(
+    jacktrip: &Program,
+    mbit: u64,
+    picture: Option<&Picture<'_>>,
+    options: &BesideOptions,
+    folder: &Path,
+) -> Result<Cells> {
+    std::fs::create_dir_all(folder)?;
+    let stage = Stage::start(folder, Card { period: options.period, rate: 48_000 })?;
+    let narrow = NetConditions::perfect(DELAY).limited(Bitrate::from_bps(1_000_000 * mbit), QUEUE);
+    let ways = [0, 0x5eed].map(|other| Scenario::from(narrow).with_seed(options.common.seed ^ other));
+    let video = free_address()?;
+    let mut running = jacktrip.start(&stage, &|target| begin(&[target, video], DELAY, ways.clone()))?;
+    std::thread::sleep(SETTLE[0]);
+    let bed = Testbed::new(picture.map_or(Path::new("."), |picture| picture.programs), &folder.join("duet"))?;
+    let daemons = picture.map(|picture| show(&bed, picture, &running, video, options.sender.as_deref())).transpose()?;
+    std::thread::sleep(if picture.is_some() { SETTLE[1] } else { SETTLE[0] });
+    let length = Duration::from_secs(options.common.seconds);
+    let (figures, from) = hear(&stage, jacktrip.signal(), &mut running, length)?;
+    let began = unix_time()?.saturating_sub(from.elapsed());
+    if let Some(mut daemons) = daemons {
+        daemons.iter_mut().try_for_each(Daemon::check)?;
+    }
+    let shown = if picture.is_some() { logs::pictures(&bed.file("pictures"), began)? } else { Vec::new() };
+    let passed = running.relay.take().map(|relay| (relay.began(), relay.stop()));
+    let Some((line_began, passed)) = passed else { bail!("there is no line") };
+    Ok(cells(&figures, &passed, from.saturating_duration_since(line_began), length, &shown, mbit))
+}
+
+/// Starts both of Duet's programs on the second flow of the line.
+fn show(
+    bed: &Testbed,
+    picture: &Picture<'_>,
+    running: &Running,
+    video: std::net::SocketAddr,
+    more: Option<&str>,
+) -> Result<[Daemon; 2]> {
+    let mut receiver = bed.start("receiver", &mut bed.receiver(video, &bed.key("sender")?)?)?;
+    bed.wait_until_bound(video, &mut receiver)?;
+    let dialled = running.relay.as_ref().and_then(|relay| relay.addresses().get(1).copied());
+    let Some(dialled) = dialled else { bail!("the line has no second flow") };
+    let mut sender = bed.with_key(Command::new(bed.path("sender")), "sender")?;
+    sender.args(["--backend", "cpu", "--to", &dialled.to_string(), "--peer", &bed.key("receiver")?]);
+    sender.args(["--source", &picture.source, "--rate", &picture.rate, "--stats"]).arg(bed.file("sender.jsonl"));
+    sender.args(more.into_iter().flat_map(str::split_whitespace));
+    let sender = bed.start("sender", &mut sender)?;
+    bed.wait_for_pictures(&mut receiver, 1)?;
+    Ok([sender, receiver])
+}
+
+fn cells(
+    figures: &Figures,
+    passed: &Passed,
+    before: Duration,
+    length: Duration,
+    shown: &[logs::Picture],
+    mbit: u64,
+) -> Cells {
+    let wire = DELAY.as_secs_f64() * 48_000.0;
+    let added = |samples: f64| number((samples - wire) / 48.0, 1);
+    let queue = passed.queueing_ms(before, length);
+    let length_ms = length.as_secs_f64() * 1e3;
+    let shown: Vec<_> = shown.iter().filter(|picture| (0.0..length_ms).contains(&picture.at)).copied().collect();
+    let latencies: Vec<f64> = shown.iter().filter_map(|picture| picture.latency).collect();
+    let mean = |bytes: &[u64]| {
+        let rates = Passed::rates_of(bytes, before, length);
+        rates.iter().sum::<f64>() / rates.len().max(1) as f64 / 1e6
+    };
+    let (sound, video) = (mean(&passed.bytes), passed.others.first().map_or(0.0, |bytes| mean(bytes)));
+    let heard = &figures.heard;
+    let of_picture = |value: f64, places| if shown.is_empty() { "-".to_owned() } else { number(value, places) };
+    Cells(vec![
+        added(heard.p50),
+        added(heard.p99),
+        added(heard.most),
+        number(heard.dropouts, 1),
+        number(100.0 * heard.bad, 2),
+        number(percentile(&queue, 0.99), 1),
+        number(percentile(&queue, 1.0), 1),
+        passed.there.overflowed.to_string(),
+        of_picture(percentile(&latencies, 0.5), 1),
+        of_picture(percentile(&latencies, 0.95), 1),
+        of_picture(logs::longest_gap(&shown, 0.0, length_ms), 0),
+        of_picture(shown.len() as f64 / length.as_secs_f64(), 1),
+        number(video, 2),
+        number(100.0 * (sound + video) / mbit as f64, 0),
+        figures.late[1].to_string(),
+        number(figures.load, 1),
+    ])
+}

@@ -1,0 +1,173 @@
+//! The report of a probe that has ended.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::heard::Runs;
+
+/// The machine's clock by the samples of a JACK server: a line through all periods.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Clock {
+    first: Option<[f64; 2]>,
+    /// Count, and sums of samples, microseconds, squares and products, since the first.
+    sums: [f64; 5],
+}
+
+impl Clock {
+    /// Notes that the period of sample `at` began at `us`.
+    pub(crate) fn note(&mut self, at: u64, us: u64) {
+        let first = *self.first.get_or_insert([at as f64, us as f64]);
+        let (x, y) = (at as f64 - first[0], us as f64 - first[1]);
+        for (sum, value) in self.sums.iter_mut().zip([1.0, x, y, x * x, x * y]) {
+            *sum += value;
+        }
+    }
+
+    /// Returns the first sample noted.
+    pub(crate) fn first_sample(&self) -> u64 {
+        self.first.unwrap_or_default()[0] as u64
+    }
+
+    /// Returns microseconds a sample; not a number before two periods.
+    pub(crate) fn us_a_sample(&self) -> f64 {
+        let [count, x, y, xx, xy] = self.sums;
+        (count * xy - x * y) / (count * xx - x * x)
+    }
+
+    /// Returns the time of a sample, us.
+    pub(crate) fn us(&self, at: f64) -> f64 {
+        let [count, x, y, ..] = self.sums;
+        let first = self.first.unwrap_or_default();
+        first[1] + y / count + self.us_a_sample() * (at - first[0] - x / count)
+    }
+
+    /// Returns the sample at a time.
+    pub(crate) fn sample(&self, us: f64) -> f64 {
+        let first = self.first.unwrap_or_default();
+        first[0] + (us - self.us(first[0])) / self.us_a_sample()
+    }
+}
+
+/// Sound that was sent and heard.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Report {
+    /// Samples of a period.
+    pub(crate) period: u32,
+    /// Samples a second, as JACK says.
+    pub(crate) rate: u32,
+    /// Samples heard.
+    pub(crate) samples: u64,
+    /// Number of the sample at which all ports were connected.
+    pub(crate) connected: Option<u64>,
+    /// True if the server has gone before the end.
+    pub(crate) is_gone: bool,
+    pub(crate) xruns: u64,
+    /// Callbacks late by more than 0.5, 2 and 10 ms.
+    pub(crate) late: [u64; 3],
+    /// Chunks that were not looked at, since there was no time.
+    pub(crate) lost: u64,
+    pub(crate) clock: Clock,
+    /// Microseconds since 1970 less those of the clock.
+    pub(crate) unix_us: f64,
+    pub(crate) runs: Runs,
+    /// Good samples that are equal to those sent.
+    pub(crate) exact: u64,
+    /// Signal by noise of the good sound, where it is coded or resampled.
+    pub(crate) snr_db: Option<f64>,
+    /// Times of claps, us.
+    pub(crate) claps_sent: Vec<f64>,
+    pub(crate) claps_heard: Vec<f64>,
+}
+
+impl Report {
+    /// Writes it as JSON.
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
+        let report = json!({
+            "period": self.period,
+            "rate": self.rate,
+            "samples": self.samples,
+            "connected": self.connected,
+            "is_gone": self.is_gone,
+            "xruns": self.xruns,
+            "late": self.late,
+            "lost": self.lost,
+            "clock": { "first": self.clock.first, "sums": self.clock.sums },
+            "unix_us": self.unix_us,
+            "exact": self.exact,
+            "snr_db": self.snr_db,
+            "claps_sent_us": self.claps_sent,
+            "claps_heard_us": self.claps_heard,
+            "runs": self.runs.to_json(),
+        });
+        std::fs::write(path, report.to_string()).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Reads it.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("the probe has left no {}", path.display()))?;
+        let report: Value = serde_json::from_str(&text)?;
+        let number = |key: &str| report[key].as_u64().unwrap_or(0);
+        let numbers =
+            |value: &Value| -> Vec<f64> { value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect() };
+        Ok(Self {
+            period: number("period") as u32,
+            rate: number("rate") as u32,
+            samples: number("samples"),
+            connected: report["connected"].as_u64(),
+            is_gone: report["is_gone"] == true,
+            xruns: number("xruns"),
+            late: numbers(&report["late"])
+                .iter()
+                .map(|&late| late as u64)
+                .collect::<Vec<_>>()
+                .try_into()
+                .unwrap_or_default(),
+            lost: number("lost"),
+            clock: Clock {
+                first: numbers(&report["clock"]["first"]).try_into().ok(),
+                sums: numbers(&report["clock"]["sums"]).try_into().unwrap_or_default(),
+            },
+            unix_us: report["unix_us"].as_f64().unwrap_or(f64::NAN),
+            exact: number("exact"),
+            snr_db: report["snr_db"].as_f64(),
+            claps_sent: numbers(&report["claps_sent_us"]),
+            claps_heard: numbers(&report["claps_heard_us"]),
+            runs: Runs::from_json(&report["runs"]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::heard::Kind;
+    use super::*;
+
+    #[test]
+    fn a_clock_is_a_line_through_all_periods() {
+        let mut clock = Clock::default();
+        for period in 0..10_000u64 {
+            // A card that is 100 ppm fast, and callbacks that are up to 100 us late.
+            let us = 64.0 * period as f64 / 0.0480048 + 1e12 + (period * 37 % 100) as f64;
+            clock.note(1_000 + 64 * period, us as u64);
+        }
+        assert!((clock.us_a_sample() * 0.048_004_8 - 1.0).abs() < 1e-8, "{}", clock.us_a_sample());
+        assert!((clock.us(1_000.0) - 1e12 - 49.5).abs() < 5.0, "{}", clock.us(1_000.0));
+        assert!((clock.sample(clock.us(77_000.0)) - 77_000.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        let mut report =
+            Report { period: 64, rate: 48_000, samples: 7, connected: Some(3), late: [3, 2, 1], ..Report::default() };
+        report.runs.push(0, 7, Kind::Same(4));
+        report.clock.note(4, 5);
+        report.claps_heard = vec![1.5];
+        let file = std::env::temp_dir().join(format!("duet-report-{}", std::process::id()));
+        report.write(&file).unwrap();
+        assert_eq!(format!("{:?}", Report::read(&file).unwrap()), format!("{report:?}"));
+        std::fs::remove_file(file).unwrap();
+    }
+}

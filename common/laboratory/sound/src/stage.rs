@@ -1,0 +1,174 @@
+//! A JACK server on its dummy driver, the programs on it, and the line between them.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use faults::daemons::Daemon;
+use faults::relay::Relay;
+
+/// Priorities of what stands for the card and the line, and of programs.
+const SERVER: u8 = 80;
+const LINE: u8 = 85;
+const PROGRAM: u8 = 60;
+/// Longest that a server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Numbers of servers, which have one name each.
+static SERVERS: AtomicU32 = AtomicU32::new(0);
+
+/// A card: rate and period of a JACK server's dummy driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Card {
+    /// Samples of a period.
+    pub(crate) period: u32,
+    /// Samples a second.
+    pub(crate) rate: u32,
+}
+
+/// A JACK server and a folder of files. The server ends with its value.
+pub(crate) struct Stage {
+    server: String,
+    folder: PathBuf,
+    card: Card,
+    jackd: Option<Daemon>,
+    has_real_time: bool,
+}
+
+impl Stage {
+    /// Starts a server; files go to `folder`, which is there.
+    pub(crate) fn start(folder: &Path, card: Card) -> Result<Self> {
+        let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let server = format!("duet-{}-{number}", std::process::id());
+        let has_real_time = has_real_time();
+        let mut stage = Self { server, folder: folder.to_owned(), card, jackd: None, has_real_time };
+        stage.start_server()?;
+        Ok(stage)
+    }
+
+    /// Starts the server, again if it has ended, and waits until it answers.
+    pub(crate) fn start_server(&mut self) -> Result<()> {
+        self.jackd = None;
+        let mut jackd = self.command(Path::new("jackd"), SERVER);
+        jackd.args(["-n", &self.server]);
+        jackd.args(if self.has_real_time { &["-R", "-P", "75"][..] } else { &["-r"] });
+        jackd.args(["-d", "dummy", "-r", &self.card.rate.to_string(), "-p", &self.card.period.to_string()]);
+        let mut daemon = Daemon::start("jackd", &mut jackd, &self.file(&format!("{}.log", self.server)))?;
+        let began = Instant::now();
+        while !self.answers()? {
+            daemon.check()?;
+            if began.elapsed() > PATIENCE {
+                bail!("jackd does not answer");
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.jackd = Some(daemon);
+        Ok(())
+    }
+
+    /// Ends the server without a word.
+    pub(crate) fn kill_server(&mut self) -> Result<()> {
+        self.jackd.take().map_or(Ok(()), Daemon::kill)
+    }
+
+    /// Returns the path of a file of this stage.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Returns the folder of all files.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns the samples of a period.
+    pub(crate) fn period(&self) -> u32 {
+        self.card.period
+    }
+
+    /// Returns a command for a program on this server, in real time if this user may.
+    pub(crate) fn program(&self, program: &Path) -> Command {
+        self.command(program, PROGRAM)
+    }
+
+    /// Lets a command that is there already find this server.
+    pub(crate) fn join(&self, command: &mut Command) {
+        // Programs of others keep their settings there.
+        command.env("JACK_DEFAULT_SERVER", &self.server).env("QT_QPA_PLATFORM", "offscreen").env("HOME", &self.folder);
+    }
+
+    /// Starts a program; its log is `NAME.log`.
+    pub(crate) fn run(&self, name: &'static str, command: &mut Command) -> Result<Daemon> {
+        Daemon::start(name, command, &self.file(&format!("{name}.log")))
+    }
+
+    /// Waits until a port of this name is there.
+    pub(crate) fn wait_for_port(&self, daemon: &mut Daemon, name: &str) -> Result<()> {
+        daemon.until(&format!("the port {name}"), || Ok(self.ports()?.lines().any(|port| port.starts_with(name))))
+    }
+
+    fn ports(&self) -> Result<String> {
+        let mut list = Command::new("jack_lsp");
+        self.join(&mut list);
+        let listed = list.stderr(Stdio::null()).output().context("jack_lsp does not start: apt-get install jackd2")?;
+        Ok(String::from_utf8_lossy(&listed.stdout).into_owned())
+    }
+
+    fn answers(&self) -> Result<bool> {
+        Ok(self.ports()?.lines().any(|port| port.starts_with("system:")))
+    }
+
+    fn command(&self, program: &Path, priority: u8) -> Command {
+        let mut command = match self.has_real_time {
+            true => {
+                let mut command = Command::new("chrt");
+                command.args(["--fifo", &priority.to_string()]).arg(program);
+                command
+            }
+            false => Command::new(program),
+        };
+        self.join(&mut command);
+        command
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // One that is killed keeps its place among the few servers that JACK can have.
+        let _ = self.jackd.take().map(Daemon::stop);
+    }
+}
+
+/// Returns true if this user may give programs real-time priority.
+pub(crate) fn has_real_time() -> bool {
+    let tried = Command::new("chrt").args(["--fifo", "1", "true"]).stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
+}
+
+/// Starts the line to these targets, in real time if this user may.
+pub(crate) fn line(targets: &[SocketAddr], delay: Duration) -> Result<Relay> {
+    let flows: Vec<_> = targets.iter().map(|&target| ((Ipv4Addr::LOCALHOST, 0).into(), target)).collect();
+    let thread = std::fs::read_link("/proc/thread-self").ok();
+    let thread = thread.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let set = |policy: &[&str]| {
+        if let Some(thread) = &thread {
+            let mut chrt = Command::new("chrt");
+            // Without the right to it the line is as late as other programs are.
+            let _ = chrt.args(policy).arg(thread).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        }
+    };
+    // The relay's threads have what this thread has while it starts them.
+    set(&["--fifo", "--pid", &LINE.to_string()]);
+    let relay = Relay::shared(&flows, delay);
+    set(&["--other", "--pid", "0"]);
+    Ok(relay?)
+}
+
+/// Returns an address of the loopback whose UDP port was free a moment ago.
+pub(crate) fn free_address() -> Result<SocketAddr> {
+    Ok(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
