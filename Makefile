@@ -193,12 +193,11 @@ rival: ## Duet beside Chromium's WebRTC over the same lines; a table (RIVAL="cle
 		$(if $(TRACES),--traces $(TRACES))
 
 .PHONY: rival-sound
-rival-sound: ## Duet's sound beside JackTrip, Jamulus and zita-njbridge, or BESIDE="5 20" Mbit/s JackTrip beside the picture; a table (SHORT=1, RIVAL="quiet loss1", PERIOD=64,128, BY=jacktrip,duet, JACKTRIP=PATHS, PROGRAMS=FOLDERS, SECONDS=30, SEED=1)
+rival-sound: ## Duet's sound beside JackTrip's and others', or BESIDE="5 20" Mbit/s JackTrip beside the picture; tables (SHORT=1, RIVAL="table quiet --period 64", RIVAL="drift --seconds 1200", RIVAL=incidents, JACKTRIP=PATHS, PROGRAMS=FOLDERS, SECONDS=30, SEED=1)
 	@.ci/setup sound
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-rival-sound --bins
-	$(TARGET)/release/rival-sound $(if $(BESIDE),beside $(BESIDE),table $(RIVAL) $(if $(SHORT),--short) \
-		$(if $(PERIOD),--period $(PERIOD)) $(if $(BY),--programs $(BY))) --seconds $(or $(SECONDS),30) \
-		--seed $(or $(SEED),1) $(JACKTRIP:%=--jacktrip %) $(PROGRAMS:%=--duet %)
+	$(TARGET)/release/rival-sound $(if $(BESIDE),beside $(BESIDE),$(or $(RIVAL),table) $(if $(SHORT),--short)) \
+		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(JACKTRIP:%=--jacktrip %) $(PROGRAMS:%=--duet %)
 
 .PHONY: wild
 wild: ## play all pictures and films of a folder through both daemons and compare with ffmpeg's reading; a table (FOLDER=FOLDER PICTURES=10; ffmpeg)

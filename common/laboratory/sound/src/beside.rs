@@ -140,7 +140,7 @@ fn measure(
     folder: &Path,
 ) -> Result<Cells> {
     std::fs::create_dir_all(folder)?;
-    let stage = Stage::start(folder, Card { period: options.period, rate: 48_000 })?;
+    let stage = Stage::start(folder, Card { period: options.period, ppm: None })?;
     let narrow = NetConditions::perfect(DELAY).limited(Bitrate::from_bps(1_000_000 * mbit), QUEUE);
     let ways = [0, 0x5eed].map(|other| Scenario::from(narrow).with_seed(options.common.seed ^ other));
     let video = free_address()?;
@@ -198,9 +198,9 @@ fn cells(
     let latencies: Vec<f64> = shown.iter().filter_map(|picture| picture.latency).collect();
     let mean = |bytes: &[u64]| {
         let rates = Passed::rates_of(bytes, before, length);
-        rates.iter().sum::<f64>() / rates.len().max(1) as f64 / 1e6
+        rates.iter().sum::<f64>() / rates.len() as f64 / 1e6
     };
-    let (sound, video) = (mean(&passed.bytes), passed.others.first().map_or(0.0, |bytes| mean(bytes)));
+    let (sound, video) = (mean(&passed.bytes), passed.others.first().map_or(f64::NAN, |bytes| mean(bytes)));
     let heard = &figures.heard;
     let of_picture = |value: f64, places| if shown.is_empty() { "-".to_owned() } else { number(value, places) };
     Cells(vec![
@@ -217,7 +217,7 @@ fn cells(
         of_picture(logs::longest_gap(&shown, 0.0, length_ms), 0),
         of_picture(shown.len() as f64 / length.as_secs_f64(), 1),
         number(video, 2),
-        number(100.0 * (sound + video) / mbit as f64, 0),
+        number(100.0 * (sound + if video.is_nan() { 0.0 } else { video }) / mbit as f64, 0),
         figures.late[1].to_string(),
         number(figures.load, 1),
     ])

@@ -1,4 +1,4 @@
-//! Sound between two cards whose clocks differ: two JACK servers of unequal rates, a probe on each, and one clock for both.
+//! Sound between two cards whose clocks differ: two JACK servers, a probe on each, and one clock for both.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,9 +28,9 @@ pub(crate) struct DriftOptions {
     /// Programs: jacktrip, jacktrip-q4r2, jacktrip-q6r3, duet
     #[arg(long, value_delimiter = ',', default_values = ["jacktrip", "duet"])]
     programs: Vec<String>,
-    /// Samples a second of both cards, by the machine's clock: +104 and -104 ppm
-    #[arg(long, value_delimiter = ',', num_args = 1, default_values_t = [48_005, 47_995])]
-    rates: Vec<u32>,
+    /// Millionths by which both cards' clocks are fast
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, default_values_t = [100.0, -100.0])]
+    ppm: Vec<f64>,
     /// Samples of a period
     #[arg(long, default_value_t = 64)]
     period: u32,
@@ -45,13 +45,13 @@ pub(crate) struct DriftOptions {
 }
 
 const HEAD: &str = "\
-| program | cards, samples a second | samples | apart, ppm | added p50, ms | p99 | least | most | dropouts a minute | lost sound, % | \
+| program | cards, ppm fast | samples | found apart, ppm | added p50, ms | p99 | least | most | dropouts a minute | lost sound, % | \
 longest, ms | jumps a minute | signal by noise, dB | minutes | xruns | load |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|";
 
 /// Prints the table.
 pub(crate) fn run(options: &DriftOptions) -> Result<()> {
-    let [near, far] = options.rates[..] else { bail!("--rates takes two: --rates 48005,47995") };
+    let [near, far] = options.ppm[..] else { bail!("--ppm takes two: --ppm 100,-100") };
     let Some(line) = ALL.iter().find(|condition| condition.name == options.line) else {
         bail!("there is no line `{}`", options.line)
     };
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &DriftOptions) -> Result<()> {
     let mut failed = 0;
     for name in &options.programs {
         for (number, program) in Program::all(name, &named)?.iter().enumerate() {
-            let cards = [near, far].map(|rate| Card { period: options.period, rate });
+            let cards = [near, far].map(|ppm| Card { period: options.period, ppm: Some(ppm) });
             let row = match program.lacks() {
                 Some(lacks) => {
                     println!("| {} | left out: {lacks} |{}", program.label(), " |".repeat(14));

@@ -13,11 +13,9 @@ use crate::measure::{begin, ended, probe};
 use crate::options::{Common, preface};
 use crate::probe::Report;
 use crate::programs::{Named, Program, Running};
-use crate::stage::{Card, Stage};
+use crate::stage::{Card, RATE, Stage};
 use crate::table::number;
 
-/// Samples a second.
-const RATE: u32 = 48_000;
 /// Sound without a dropout that is called back: half a second.
 const BACK: u64 = 24_000;
 /// Time before an incident in which sound must be heard.
@@ -117,7 +115,7 @@ fn measure(
     folder: &Path,
 ) -> Result<String> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let mut stage = Stage::start(folder, Card { period: options.period, rate: RATE })?;
+    let mut stage = Stage::start(folder, Card { period: options.period, ppm: None })?;
     let (settle, length) = (Duration::from_secs(options.settle), Duration::from_secs(options.common.seconds));
     let ways = line.ways(options.common.seed, settle + length + SLACK);
     let mut running = program.start(&stage, &|target| begin(&[target], line.delay(), ways.clone()))?;
@@ -168,7 +166,8 @@ fn listen(stage: &Stage, program: &Program, running: &Running, length: Duration,
 
 /// Returns the cells of a run with an incident that ended at this time since 1970.
 fn row(before: &Report, after: &Report, happened: Duration, wire: Duration) -> String {
-    let at = after.clock.sample(happened.as_micros() as f64 - after.unix_us);
+    let ended = happened.as_micros() as f64 - after.unix_us;
+    let at = after.clock.sample(ended);
     let from = at.max(0.0) as u64;
     let back = after.runs.good_from(from, BACK);
     let since = back.map(|back| after.runs.from(back));
@@ -179,7 +178,7 @@ fn row(before: &Report, after: &Report, happened: Duration, wire: Duration) -> S
     let delays = |report: &Report| report.runs.0.iter().filter_map(|run| run.kind.delay()).collect::<Vec<_>>();
     let heard_before = before.runs.0.iter().take_while(|run| (run.start as f64) < at || before.is_gone);
     [
-        back.map_or_else(|| "never".to_owned(), |back| number((back as f64 - at) / 48.0, 0)),
+        back.map_or_else(|| "never".to_owned(), |back| number((after.clock.us(back as f64) - ended) / 1e3, 0)),
         added(heard_before.filter_map(|run| run.kind.delay()).last()),
         added(delays(after).last().copied()),
         since.map_or_else(
@@ -201,20 +200,20 @@ mod tests {
     #[test]
     fn sound_is_back_when_it_stays() {
         let mut report = Report { unix_us: 1e9, ..Report::default() };
-        // A sample takes 20 us, so that the incident, at 1 s, ends at sample 50000.
-        (0..200_000u64).step_by(100).for_each(|at| report.clock.note(at, 20 * at));
+        // The incident ends at 1 s, which is sample 48000.
+        (0..4_000u64).for_each(|period| report.clock.note(48 * period, 1_000 * period));
         report.runs = Runs::from_json(&serde_json::json!([
             [0, 40_000, "same", 1_344],
             [40_000, 14_800, "silent", null],
             // Too short to be back.
             [54_800, 12_000, "same", 1_344],
-            [66_800, 480, "other", null],
-            [67_280, 32_720, "same", 1_440],
+            [66_800, 400, "other", null],
+            [67_200, 32_800, "same", 1_440],
             [100_000, 64, "other", null],
             [100_064, 48_000, "same", 1_440]
         ]));
         let wire = Duration::from_millis(25);
-        assert_eq!(row(&report, &report, Duration::from_micros(1_001_000_000), wire), "360 | 3.0 | 5.0 | 1");
+        assert_eq!(row(&report, &report, Duration::from_micros(1_001_000_000), wire), "400 | 3.0 | 5.0 | 1");
         report.runs =
             Runs::from_json(&serde_json::json!([[0, 40_000, "same", 1_344], [40_000, 9_000, "silent", null]]));
         assert_eq!(row(&report, &report, Duration::from_micros(1_001_000_000), wire), "never | 3.0 | 3.0 | -");

@@ -12,7 +12,7 @@ use faults::relay::Relay;
 use crate::conditions::Condition;
 use crate::probe::{HeardFigures, Report};
 use crate::programs::{Program, Running};
-use crate::stage::{Card, Stage, line};
+use crate::stage::{Card, RATE, Stage, line};
 
 /// The first second after the connections is not counted.
 pub(crate) const SKIPPED: u64 = 48_000;
@@ -49,9 +49,10 @@ pub(crate) struct Figures {
     pub(crate) load: f64,
 }
 
-/// Measures a program on a line.
+/// Measures a program on a line, with its usual sound or this one.
 pub(crate) fn measure(
     program: &Program,
+    signal: Option<&str>,
     condition: &Condition,
     card: Card,
     times: Times,
@@ -62,9 +63,9 @@ pub(crate) fn measure(
     let ways = condition.ways(times.seed, times.settle + times.length + SLACK);
     let mut running = program.start(&stage, &|target| begin(&[target], condition.delay(), ways.clone()))?;
     std::thread::sleep(times.settle);
-    let (figures, from) = hear(&stage, program.signal(), &mut running, times.length)?;
-    let wire = condition.delay().as_secs_f64() * f64::from(card.rate);
-    let rate = running.relay.map_or(f64::NAN, |relay| {
+    let (figures, from) = hear(&stage, signal.unwrap_or(program.signal()), &mut running, times.length)?;
+    let wire = condition.delay().as_secs_f64() * f64::from(RATE);
+    let rate = running.relay.take().map_or(f64::NAN, |relay| {
         let before = from.saturating_duration_since(relay.began());
         mean(&relay.stop().rates(before, times.length))
     });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::stage::has_real_time;
+use crate::priority::has_real_time;
 
 /// Programs to measure, and where the files go.
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ impl Common {
 
 /// Prints the conditions of all measurements.
 pub(crate) fn preface(seed: u64, seconds: u64) {
-    println!("seed {seed}, {seconds} s each, JACK's dummy driver");
+    println!("seed {seed}, {seconds} s each, JACK without a card");
     if !has_real_time() {
         println!("without real-time priority, which this user may not have: dropouts are the machine's, too");
     }

@@ -13,8 +13,6 @@ use crate::programs::{self, Named, Program};
 use crate::stage::Card;
 use crate::table::{Case, HEAD};
 
-/// Samples a second of every card but those that drift.
-const RATE: u32 = 48_000;
 /// Case of the short table.
 const SHORT: ([&str; 2], [&str; 3], [u32; 1]) = (["quiet", "loss1"], ["alone", "jacktrip-q4r2", "duet"], [64]);
 
@@ -32,6 +30,9 @@ pub(crate) struct TableOptions {
     /// Time that a program has to find its settings, seconds
     #[arg(long, default_value_t = 14)]
     settle: u64,
+    /// The sound sent, in place of each program's usual one: counted, smooth, sweep, wav:FILE
+    #[arg(long)]
+    signal: Option<String>,
     /// Two lines at 64 samples and the nearest rival, six seconds each
     #[arg(long)]
     short: bool,
@@ -78,7 +79,7 @@ pub(crate) fn run(options: &TableOptions) -> Result<()> {
     println!("\n{HEAD}");
     let mut failed = 0;
     for period in periods {
-        let card = Card { period, rate: RATE };
+        let card = Card { period, ppm: None };
         for condition in &lines {
             for (number, program) in all.iter().enumerate().filter(|(_, program)| program.lacks().is_none()) {
                 // The probe alone knows no line.
@@ -89,7 +90,7 @@ pub(crate) fn run(options: &TableOptions) -> Result<()> {
                 let line = if *program == Program::Alone { "none" } else { condition.title };
                 let case = Case { line, program: &label, period, seed: common.seed };
                 let files = folder.join(format!("{}-{period}-{number}", condition.name));
-                match measure(program, condition, card, times, &files) {
+                match measure(program, options.signal.as_deref(), condition, card, times, &files) {
                     Ok(figures) => {
                         println!("{}", case.row(&figures));
                         writeln!(json, "{}", case.json(&figures))?;

@@ -1,4 +1,4 @@
-//! A JACK server on its dummy driver, the programs on it, and the line between them.
+//! A JACK server without a card, the programs on it, and the line between them.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,9 @@ use anyhow::{Context, Result, bail};
 use faults::daemons::Daemon;
 use faults::relay::Relay;
 
+use crate::priority::{has_real_time, raised};
+use crate::ticker::Ticker;
+
 /// Priorities of what stands for the card and the line, and of programs.
 const SERVER: u8 = 80;
 const LINE: u8 = 85;
@@ -18,16 +21,19 @@ const PROGRAM: u8 = 60;
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Numbers of servers, which have one name each.
+/// Servers that run: a name is used again, since JACK keeps the place of one that was killed until its name comes again.
 static SERVERS: AtomicU32 = AtomicU32::new(0);
 
-/// A card: rate and period of a JACK server's dummy driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Samples a second of every card.
+pub(crate) const RATE: u32 = 48_000;
+
+/// A card that is not there.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Card {
     /// Samples of a period.
     pub(crate) period: u32,
-    /// Samples a second.
-    pub(crate) rate: u32,
+    /// Millionths by which its clock is fast; none: JACK's own dummy, which is right but loses a period when it is late.
+    pub(crate) ppm: Option<f64>,
 }
 
 /// A JACK server and a folder of files. The server ends with its value.
@@ -36,6 +42,8 @@ pub(crate) struct Stage {
     folder: PathBuf,
     card: Card,
     jackd: Option<Daemon>,
+    /// The card's clock, if it is not the server's own.
+    ticker: Option<Ticker>,
     has_real_time: bool,
 }
 
@@ -43,9 +51,10 @@ impl Stage {
     /// Starts a server; files go to `folder`, which is there.
     pub(crate) fn start(folder: &Path, card: Card) -> Result<Self> {
         let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let folder = folder.to_owned();
         let server = format!("duet-{}-{number}", std::process::id());
         let has_real_time = has_real_time();
-        let mut stage = Self { server, folder: folder.to_owned(), card, jackd: None, has_real_time };
+        let mut stage = Self { server, folder, card, jackd: None, ticker: None, has_real_time };
         stage.start_server()?;
         Ok(stage)
     }
@@ -56,7 +65,15 @@ impl Stage {
         let mut jackd = self.command(Path::new("jackd"), SERVER);
         jackd.args(["-n", &self.server]);
         jackd.args(if self.has_real_time { &["-R", "-P", "75"][..] } else { &["-r"] });
-        jackd.args(["-d", "dummy", "-r", &self.card.rate.to_string(), "-p", &self.card.period.to_string()]);
+        match self.card.ppm {
+            None => jackd.args(["-d", "dummy", "-r", &RATE.to_string(), "-p", &self.card.period.to_string()]),
+            Some(ppm) => {
+                let port = free_address()?.port();
+                self.ticker = Some(Ticker::start(port, self.card.period, ppm)?);
+                // The first packet tells the rest.
+                jackd.args(["-d", "netone", "-l", &port.to_string(), "-t", "0"])
+            }
+        };
         let mut daemon = Daemon::start("jackd", &mut jackd, &self.file(&format!("{}.log", self.server)))?;
         let began = Instant::now();
         while !self.answers()? {
@@ -123,14 +140,13 @@ impl Stage {
     }
 
     fn command(&self, program: &Path, priority: u8) -> Command {
-        let mut command = match self.has_real_time {
-            true => {
-                let mut command = Command::new("chrt");
-                command.args(["--fifo", &priority.to_string()]).arg(program);
-                command
-            }
-            false => Command::new(program),
-        };
+        // It ends with this program, however that ends.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM"]);
+        if self.has_real_time {
+            command.args(["chrt", "--fifo", &priority.to_string()]);
+        }
+        command.arg(program);
         self.join(&mut command);
         command
     }
@@ -138,34 +154,16 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
+        SERVERS.fetch_sub(1, Ordering::Relaxed);
         // One that is killed keeps its place among the few servers that JACK can have.
         let _ = self.jackd.take().map(Daemon::stop);
     }
 }
 
-/// Returns true if this user may give programs real-time priority.
-pub(crate) fn has_real_time() -> bool {
-    let tried = Command::new("chrt").args(["--fifo", "1", "true"]).stderr(Stdio::null()).status();
-    tried.is_ok_and(|status| status.success())
-}
-
 /// Starts the line to these targets, in real time if this user may.
 pub(crate) fn line(targets: &[SocketAddr], delay: Duration) -> Result<Relay> {
     let flows: Vec<_> = targets.iter().map(|&target| ((Ipv4Addr::LOCALHOST, 0).into(), target)).collect();
-    let thread = std::fs::read_link("/proc/thread-self").ok();
-    let thread = thread.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    let set = |policy: &[&str]| {
-        if let Some(thread) = &thread {
-            let mut chrt = Command::new("chrt");
-            // Without the right to it the line is as late as other programs are.
-            let _ = chrt.args(policy).arg(thread).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        }
-    };
-    // The relay's threads have what this thread has while it starts them.
-    set(&["--fifo", "--pid", &LINE.to_string()]);
-    let relay = Relay::shared(&flows, delay);
-    set(&["--other", "--pid", "0"]);
-    Ok(relay?)
+    Ok(raised(LINE, || Relay::shared(&flows, delay))?)
 }
 
 /// Returns an address of the loopback whose UDP port was free a moment ago.

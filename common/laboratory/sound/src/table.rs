@@ -7,8 +7,8 @@ use crate::measure::Figures;
 /// The head.
 pub(crate) const HEAD: &str = "\
 | line | program | samples | added p50, ms | p99 | most | dropouts a minute | lost sound, % | coarse, % | jumps a minute | Mbit/s | \
-processor send + receive, % of a core | bit-exact, % | xruns | late > 0.5, 2, 10 ms | load |
-|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---|---:|";
+processor send + receive, % of a core | bit-exact, % | signal by noise, dB | xruns | late > 0.5, 2, 10 ms | load |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|---:|---:|---|---:|";
 
 /// One case: line, program, samples of a period.
 pub(crate) struct Case<'a> {
@@ -26,7 +26,7 @@ impl Case<'_> {
         let [sends, receives] = figures.processor.map(|share| number(100.0 * share, 1));
         let [half, two, ten] = figures.late;
         format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {sends} + {receives} | {} | {} | {half}, {two}, {ten} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {sends} + {receives} | {} | {} | {} | {half}, {two}, {ten} | {} |",
             self.line,
             self.program,
             self.period,
@@ -39,6 +39,7 @@ impl Case<'_> {
             number(heard.jumps, 1),
             number(figures.rate / 1e6, 2),
             number(100.0 * figures.exact, 1),
+            number(figures.snr_db.unwrap_or(f64::NAN), 1),
             figures.xruns,
             number(figures.load, 1),
         )
@@ -46,7 +47,7 @@ impl Case<'_> {
 
     /// Returns the row of what could not be measured.
     pub(crate) fn failed(&self, why: &str) -> String {
-        format!("| {} | {} | {} | not measured: {why} |{}", self.line, self.program, self.period, " |".repeat(12))
+        format!("| {} | {} | {} | not measured: {why} |{}", self.line, self.program, self.period, " |".repeat(13))
     }
 
     /// Returns the same as JSON.
@@ -93,7 +94,7 @@ mod tests {
         let row = case.row(&figures);
         assert_eq!(
             row,
-            "| quiet | x | 64 | 3.0 | 3.0 | 3.0 | 1.0 | 0.00 | 0.00 | 0.0 | - | 3.1 + - | 100.0 | 1 | 3, 2, 1 | 0.5 |"
+            "| quiet | x | 64 | 3.0 | 3.0 | 3.0 | 1.0 | 0.00 | 0.00 | 0.0 | - | 3.1 + - | 100.0 | - | 1 | 3, 2, 1 | 0.5 |"
         );
         let cells = |row: &str| row.matches('|').count();
         assert!(HEAD.lines().all(|line| cells(line) == cells(&row)));

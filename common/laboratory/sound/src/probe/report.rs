@@ -7,46 +7,58 @@ use serde_json::{Value, json};
 
 use super::heard::Runs;
 
-/// The machine's clock by the samples of a JACK server: a line through all periods.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// A sample of 48 kHz, us.
+const NOMINAL_US: f64 = 1e6 / 48_000.0;
+/// Part of a period by which the next is late if one between was missed: no probe is called while a program before it in JACK's
+/// graph stands still, or while the server is late.
+const MISSED: f64 = 0.75;
+
+/// The machine's clock by the samples of a JACK server.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Clock {
-    first: Option<[f64; 2]>,
-    /// Count, and sums of samples, microseconds, squares and products, since the first.
-    sums: [f64; 5],
+    /// The first period, and the first after each that was missed: sample and microseconds.
+    anchors: Vec<[f64; 2]>,
+    /// Samples and microseconds of all periods that follow each other.
+    steps: [f64; 2],
+    last: Option<[f64; 2]>,
 }
 
 impl Clock {
     /// Notes that the period of sample `at` began at `us`.
     pub(crate) fn note(&mut self, at: u64, us: u64) {
-        let first = *self.first.get_or_insert([at as f64, us as f64]);
-        let (x, y) = (at as f64 - first[0], us as f64 - first[1]);
-        for (sum, value) in self.sums.iter_mut().zip([1.0, x, y, x * x, x * y]) {
-            *sum += value;
+        let here = [at as f64, us as f64];
+        match self.last.map(|last| [here[0] - last[0], here[1] - last[1]]) {
+            Some([samples, us]) if us < (1.0 + MISSED) * samples * NOMINAL_US => {
+                self.steps = [self.steps[0] + samples, self.steps[1] + us];
+            }
+            _ => self.anchors.push(here),
         }
+        self.last = Some(here);
     }
 
     /// Returns the first sample noted.
     pub(crate) fn first_sample(&self) -> u64 {
-        self.first.unwrap_or_default()[0] as u64
+        self.anchors.first().map_or(0, |first| first[0] as u64)
     }
 
     /// Returns microseconds a sample; not a number before two periods.
     pub(crate) fn us_a_sample(&self) -> f64 {
-        let [count, x, y, xx, xy] = self.sums;
-        (count * xy - x * y) / (count * xx - x * x)
+        self.steps[1] / self.steps[0]
     }
 
     /// Returns the time of a sample, us.
     pub(crate) fn us(&self, at: f64) -> f64 {
-        let [count, x, y, ..] = self.sums;
-        let first = self.first.unwrap_or_default();
-        first[1] + y / count + self.us_a_sample() * (at - first[0] - x / count)
+        let anchor = self.anchors.iter().rfind(|anchor| anchor[0] <= at).or(self.anchors.first());
+        let anchor = anchor.copied().unwrap_or_default();
+        anchor[1] + (at - anchor[0]) * self.us_a_sample()
     }
 
-    /// Returns the sample at a time.
+    /// Returns the first sample at or after a time.
     pub(crate) fn sample(&self, us: f64) -> f64 {
-        let first = self.first.unwrap_or_default();
-        first[0] + (us - self.us(first[0])) / self.us_a_sample()
+        let next = self.anchors.iter().find(|anchor| anchor[1] > us).map_or(f64::INFINITY, |next| next[0]);
+        let anchor = self.anchors.iter().rfind(|anchor| anchor[1] <= us).or(self.anchors.first());
+        let anchor = anchor.copied().unwrap_or_default();
+        (anchor[0] + (us - anchor[1]) / self.us_a_sample()).min(next)
     }
 }
 
@@ -93,7 +105,7 @@ impl Report {
             "xruns": self.xruns,
             "late": self.late,
             "lost": self.lost,
-            "clock": { "first": self.clock.first, "sums": self.clock.sums },
+            "clock": { "anchors": self.clock.anchors, "steps": self.clock.steps },
             "unix_us": self.unix_us,
             "exact": self.exact,
             "snr_db": self.snr_db,
@@ -127,8 +139,14 @@ impl Report {
                 .unwrap_or_default(),
             lost: number("lost"),
             clock: Clock {
-                first: numbers(&report["clock"]["first"]).try_into().ok(),
-                sums: numbers(&report["clock"]["sums"]).try_into().unwrap_or_default(),
+                steps: numbers(&report["clock"]["steps"]).try_into().unwrap_or_default(),
+                last: None,
+                anchors: report["clock"]["anchors"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|anchor| numbers(anchor).try_into().ok())
+                    .collect(),
             },
             unix_us: report["unix_us"].as_f64().unwrap_or(f64::NAN),
             exact: number("exact"),
@@ -146,16 +164,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_is_a_line_through_all_periods() {
+    fn a_clock_knows_how_fast_its_card_is() {
         let mut clock = Clock::default();
-        for period in 0..10_000u64 {
-            // A card that is 100 ppm fast, and callbacks that are up to 100 us late.
-            let us = 64.0 * period as f64 / 0.0480048 + 1e12 + (period * 37 % 100) as f64;
+        for period in 0..1_000_000u64 {
+            // A card that is 100 ppm fast, and periods that are up to 100 us late.
+            let us = 64.0 * period as f64 / 0.0480048 + 1e12 + (period * 37 % 101) as f64;
             clock.note(1_000 + 64 * period, us as u64);
         }
-        assert!((clock.us_a_sample() * 0.048_004_8 - 1.0).abs() < 1e-8, "{}", clock.us_a_sample());
-        assert!((clock.us(1_000.0) - 1e12 - 49.5).abs() < 5.0, "{}", clock.us(1_000.0));
+        assert!((clock.us_a_sample() * 0.048_004_8 - 1.0).abs() < 1e-6, "{}", clock.us_a_sample());
+        assert!((clock.us(1_000.0) - 1e12).abs() < 1.0, "{}", clock.us(1_000.0));
         assert!((clock.sample(clock.us(77_000.0)) - 77_000.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn periods_that_were_missed_take_their_time() {
+        let mut clock = Clock::default();
+        for period in 0..1_000u64 {
+            // 200 ms without a callback after the 500th.
+            clock.note(480 * period, 10_000 * period + if period < 500 { 0 } else { 200_000 });
+        }
+        assert_eq!(clock.anchors.len(), 2);
+        assert!((clock.us(239_999.0) - 4_999_979.0).abs() < 1.0 && (clock.us(240_000.0) - 5_200_000.0).abs() < 1.0);
+        let at = [1_000_000.0, 5_100_000.0, 5_210_000.0].map(|us| clock.sample(us));
+        assert!(
+            [48_000.0, 240_000.0, 240_480.0].iter().zip(at).all(|(expected, at)| (expected - at).abs() < 0.01),
+            "{at:?}"
+        );
     }
 
     #[test]
@@ -164,6 +198,8 @@ mod tests {
             Report { period: 64, rate: 48_000, samples: 7, connected: Some(3), late: [3, 2, 1], ..Report::default() };
         report.runs.push(0, 7, Kind::Same(4));
         report.clock.note(4, 5);
+        // Of the newest period nobody but the probe knows.
+        report.clock.last = None;
         report.claps_heard = vec![1.5];
         let file = std::env::temp_dir().join(format!("duet-report-{}", std::process::id()));
         report.write(&file).unwrap();
