@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::measure::{Figures, begin, hear};
 use crate::options::{Common, preface};
 use crate::programs::{Named, Program, QUEUE_4, Running};
-use crate::stage::{Card, Stage, free_address};
+use crate::stage::{Card, Driver, Stage, free_address};
 use crate::table::number;
 
 /// One way.
@@ -140,7 +140,7 @@ fn measure(
     folder: &Path,
 ) -> Result<Cells> {
     std::fs::create_dir_all(folder)?;
-    let stage = Stage::start(folder, Card { period: options.period, ppm: None })?;
+    let stage = Stage::start(folder, Card { period: options.period, driver: Driver::Dummy })?;
     let narrow = NetConditions::perfect(DELAY).limited(Bitrate::from_bps(1_000_000 * mbit), QUEUE);
     let ways = [0, 0x5eed].map(|other| Scenario::from(narrow).with_seed(options.common.seed ^ other));
     let video = free_address()?;

@@ -12,7 +12,7 @@ use crate::measure::{SKIPPED, Times, WANDER, begin, ended, load, probe};
 use crate::options::{Common, preface};
 use crate::probe::{HeardFigures, Report};
 use crate::programs::{Named, Program};
-use crate::stage::{Card, Stage};
+use crate::stage::{Card, Driver, Stage};
 use crate::table::number;
 
 /// The listener's first number: it starts up to four seconds after the one who plays.
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &DriftOptions) -> Result<()> {
     let mut failed = 0;
     for name in &options.programs {
         for (number, program) in Program::all(name, &named)?.iter().enumerate() {
-            let cards = [near, far].map(|ppm| Card { period: options.period, ppm: Some(ppm) });
+            let cards = [near, far].map(|ppm| Card { period: options.period, driver: Driver::Off(ppm) });
             let row = match program.lacks() {
                 Some(lacks) => {
                     println!("| {} | left out: {lacks} |{}", program.label(), " |".repeat(14));

@@ -13,7 +13,7 @@ use crate::measure::{begin, ended, probe};
 use crate::options::{Common, preface};
 use crate::probe::Report;
 use crate::programs::{Named, Program, Running};
-use crate::stage::{Card, RATE, Stage};
+use crate::stage::{Card, Driver, RATE, Stage};
 use crate::table::number;
 
 /// Sound without a dropout that is called back: half a second.
@@ -26,23 +26,27 @@ const AWAY: Duration = Duration::from_millis(500);
 const SLACK: Duration = Duration::from_secs(60);
 
 /// Something that goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Incident {
     /// An end stands still for 200 ms: the one that plays (0) or the one that hears (1).
     Stall(usize),
-    /// The JACK server ends and is started again.
-    Server,
+    /// The JACK server, or PipeWire in its place, ends and is started again.
+    Server(Driver),
 }
 
 /// Length of a stall.
 const STALL: Duration = Duration::from_millis(200);
-const INCIDENTS: [(&str, Incident); 3] =
-    [("stall-plays", Incident::Stall(0)), ("stall-hears", Incident::Stall(1)), ("server", Incident::Server)];
+const INCIDENTS: [(&str, Incident); 4] = [
+    ("stall-plays", Incident::Stall(0)),
+    ("stall-hears", Incident::Stall(1)),
+    ("server", Incident::Server(Driver::Dummy)),
+    ("pipewire", Incident::Server(Driver::PipeWire)),
+];
 
 /// Programs and incidents.
 #[derive(Debug, Args)]
 pub(crate) struct IncidentOptions {
-    /// Incidents: stall-plays, stall-hears (an end stands still for 200 ms), server (JACK ends and comes again); all if none is named
+    /// Incidents: stall-plays, stall-hears (an end stands still for 200 ms), server (JACK ends and comes again), pipewire (it does); all if none is named
     incident: Vec<String>,
     /// Programs: jacktrip, jacktrip-q4r2, jacktrip-q6r3, jamulus, zita, duet
     #[arg(long, value_delimiter = ',', default_values = ["jacktrip", "duet"])]
@@ -115,7 +119,8 @@ fn measure(
     folder: &Path,
 ) -> Result<String> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let mut stage = Stage::start(folder, Card { period: options.period, ppm: None })?;
+    let driver = if let Incident::Server(driver) = incident { driver } else { Driver::Dummy };
+    let mut stage = Stage::start(folder, Card { period: options.period, driver })?;
     let (settle, length) = (Duration::from_secs(options.settle), Duration::from_secs(options.common.seconds));
     let ways = line.ways(options.common.seed, settle + length + SLACK);
     let mut running = program.start(&stage, &|target| begin(&[target], line.delay(), ways.clone()))?;
@@ -131,7 +136,7 @@ fn measure(
             end.signal("CONT")?;
             unix_time()?
         }
-        Incident::Server => {
+        Incident::Server(_) => {
             stage.kill_server()?;
             std::thread::sleep(AWAY);
             stage.start_server()?;
@@ -140,7 +145,7 @@ fn measure(
     };
     let mut last = match incident {
         Incident::Stall(_) => None,
-        Incident::Server => Some(listen(&stage, program, &running, length, "after")?),
+        Incident::Server(_) => Some(listen(&stage, program, &running, length, "after")?),
     };
     ended(&mut first)?;
     let before = Report::read(&stage.file("before.json"))?;
@@ -176,7 +181,8 @@ fn row(before: &Report, after: &Report, happened: Duration, wire: Duration) -> S
         number(samples / 48.0, 1)
     };
     let delays = |report: &Report| report.runs.0.iter().filter_map(|run| run.kind.delay()).collect::<Vec<_>>();
-    let heard_before = before.runs.0.iter().take_while(|run| (run.start as f64) < at || before.is_gone);
+    let heard_before =
+        before.runs.0.iter().take_while(|run| before.is_gone || (run.start as f64) < at - f64::from(RATE));
     [
         back.map_or_else(|| "never".to_owned(), |back| number((after.clock.us(back as f64) - ended) / 1e3, 0)),
         added(heard_before.filter_map(|run| run.kind.delay()).last()),
@@ -200,22 +206,22 @@ mod tests {
     #[test]
     fn sound_is_back_when_it_stays() {
         let mut report = Report { unix_us: 1e9, ..Report::default() };
-        // The incident ends at 1 s, which is sample 48000.
-        (0..4_000u64).for_each(|period| report.clock.note(48 * period, 1_000 * period));
+        // The incident ends at 2 s, which is sample 96000.
+        (0..6_000u64).for_each(|period| report.clock.note(48 * period, 1_000 * period));
         report.runs = Runs::from_json(&serde_json::json!([
-            [0, 40_000, "same", 1_344],
-            [40_000, 14_800, "silent", null],
+            [0, 88_000, "same", 1_344],
+            [88_000, 14_800, "silent", null],
             // Too short to be back.
-            [54_800, 12_000, "same", 1_344],
-            [66_800, 400, "other", null],
-            [67_200, 32_800, "same", 1_440],
-            [100_000, 64, "other", null],
-            [100_064, 48_000, "same", 1_440]
+            [102_800, 12_000, "same", 1_344],
+            [114_800, 400, "other", null],
+            [115_200, 32_800, "same", 1_440],
+            [148_000, 64, "other", null],
+            [148_064, 48_000, "same", 1_440]
         ]));
         let wire = Duration::from_millis(25);
-        assert_eq!(row(&report, &report, Duration::from_micros(1_001_000_000), wire), "400 | 3.0 | 5.0 | 1");
+        assert_eq!(row(&report, &report, Duration::from_micros(1_002_000_000), wire), "400 | 3.0 | 5.0 | 1");
         report.runs =
-            Runs::from_json(&serde_json::json!([[0, 40_000, "same", 1_344], [40_000, 9_000, "silent", null]]));
-        assert_eq!(row(&report, &report, Duration::from_micros(1_001_000_000), wire), "never | 3.0 | 3.0 | -");
+            Runs::from_json(&serde_json::json!([[0, 88_000, "same", 1_344], [88_000, 9_000, "silent", null]]));
+        assert_eq!(row(&report, &report, Duration::from_micros(1_002_000_000), wire), "never | 3.0 | 3.0 | -");
     }
 }

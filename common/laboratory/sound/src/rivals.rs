@@ -10,7 +10,7 @@ use crate::conditions::{self, Condition};
 use crate::measure::{Times, measure};
 use crate::options::{Common, preface};
 use crate::programs::{self, Named, Program};
-use crate::stage::Card;
+use crate::stage::{Card, Driver};
 use crate::table::{Case, HEAD};
 
 /// Case of the short table.
@@ -79,7 +79,7 @@ pub(crate) fn run(options: &TableOptions) -> Result<()> {
     println!("\n{HEAD}");
     let mut failed = 0;
     for period in periods {
-        let card = Card { period, ppm: None };
+        let card = Card { period, driver: Driver::Dummy };
         for condition in &lines {
             for (number, program) in all.iter().enumerate().filter(|(_, program)| program.lacks().is_none()) {
                 // The probe alone knows no line.

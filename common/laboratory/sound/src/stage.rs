@@ -32,8 +32,18 @@ pub(crate) const RATE: u32 = 48_000;
 pub(crate) struct Card {
     /// Samples of a period.
     pub(crate) period: u32,
-    /// Millionths by which its clock is fast; none: JACK's own dummy, which is right but loses a period when it is late.
-    pub(crate) ppm: Option<f64>,
+    pub(crate) driver: Driver,
+}
+
+/// Server and clock of a card.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Driver {
+    /// JACK's dummy, which is right but loses time when it is late.
+    Dummy,
+    /// A clock that is fast by so many millionths, and never loses time.
+    Off(f64),
+    /// PipeWire in place of JACK.
+    PipeWire,
 }
 
 /// A JACK server and a folder of files. The server ends with its value.
@@ -41,7 +51,7 @@ pub(crate) struct Stage {
     server: String,
     folder: PathBuf,
     card: Card,
-    jackd: Option<Daemon>,
+    daemon: Option<Daemon>,
     /// The card's clock, if it is not the server's own.
     ticker: Option<Ticker>,
     has_real_time: bool,
@@ -54,42 +64,52 @@ impl Stage {
         let folder = folder.to_owned();
         let server = format!("duet-{}-{number}", std::process::id());
         let has_real_time = has_real_time();
-        let mut stage = Self { server, folder, card, jackd: None, ticker: None, has_real_time };
+        let mut stage = Self { server, folder, card, daemon: None, ticker: None, has_real_time };
         stage.start_server()?;
         Ok(stage)
     }
 
     /// Starts the server, again if it has ended, and waits until it answers.
     pub(crate) fn start_server(&mut self) -> Result<()> {
-        self.jackd = None;
-        let mut jackd = self.command(Path::new("jackd"), SERVER);
-        jackd.args(["-n", &self.server]);
-        jackd.args(if self.has_real_time { &["-R", "-P", "75"][..] } else { &["-r"] });
-        match self.card.ppm {
-            None => jackd.args(["-d", "dummy", "-r", &RATE.to_string(), "-p", &self.card.period.to_string()]),
-            Some(ppm) => {
+        self.daemon = None;
+        let period = self.card.period.to_string();
+        let mut command = self.command(SERVER);
+        match self.card.driver {
+            Driver::PipeWire => {
+                std::fs::create_dir_all(self.runtime())?;
+                command.arg("pipewire");
+            }
+            Driver::Dummy | Driver::Off(_) => {
+                command.args(["jackd", "-n", &self.server]);
+                command.args(if self.has_real_time { &["-R", "-P", "75"][..] } else { &["-r"] });
+            }
+        }
+        match self.card.driver {
+            Driver::PipeWire => {}
+            Driver::Dummy => drop(command.args(["-d", "dummy", "-r", &RATE.to_string(), "-p", &period])),
+            Driver::Off(ppm) => {
                 let port = free_address()?.port();
                 self.ticker = Some(Ticker::start(port, self.card.period, ppm)?);
                 // The first packet tells the rest.
-                jackd.args(["-d", "netone", "-l", &port.to_string(), "-t", "0"])
+                command.args(["-d", "netone", "-l", &port.to_string(), "-t", "0"]);
             }
-        };
-        let mut daemon = Daemon::start("jackd", &mut jackd, &self.file(&format!("{}.log", self.server)))?;
+        }
+        let mut daemon = Daemon::start("JACK server", &mut command, &self.file(&format!("{}.log", self.server)))?;
         let began = Instant::now();
         while !self.answers()? {
             daemon.check()?;
             if began.elapsed() > PATIENCE {
-                bail!("jackd does not answer");
+                bail!("the JACK server does not answer");
             }
             std::thread::sleep(LOOK);
         }
-        self.jackd = Some(daemon);
+        self.daemon = Some(daemon);
         Ok(())
     }
 
     /// Ends the server without a word.
     pub(crate) fn kill_server(&mut self) -> Result<()> {
-        self.jackd.take().map_or(Ok(()), Daemon::kill)
+        self.daemon.take().map_or(Ok(()), Daemon::kill)
     }
 
     /// Returns the path of a file of this stage.
@@ -109,13 +129,20 @@ impl Stage {
 
     /// Returns a command for a program on this server, in real time if this user may.
     pub(crate) fn program(&self, program: &Path) -> Command {
-        self.command(program, PROGRAM)
+        let mut command = self.command(PROGRAM);
+        if self.card.driver == Driver::PipeWire {
+            // It lets JACK programs find PipeWire's library.
+            command.arg("pw-jack");
+        }
+        command.arg(program);
+        command
     }
 
     /// Lets a command that is there already find this server.
     pub(crate) fn join(&self, command: &mut Command) {
         // Programs of others keep their settings there.
         command.env("JACK_DEFAULT_SERVER", &self.server).env("QT_QPA_PLATFORM", "offscreen").env("HOME", &self.folder);
+        command.env("PIPEWIRE_RUNTIME_DIR", self.runtime());
     }
 
     /// Starts a program; its log is `NAME.log`.
@@ -128,25 +155,40 @@ impl Stage {
         daemon.until(&format!("the port {name}"), || Ok(self.ports()?.lines().any(|port| port.starts_with(name))))
     }
 
+    /// Returns the folder of PipeWire's socket.
+    fn runtime(&self) -> PathBuf {
+        self.file("pipewire")
+    }
+
     fn ports(&self) -> Result<String> {
-        let mut list = Command::new("jack_lsp");
+        let mut list = match self.card.driver {
+            Driver::PipeWire => Command::new("pw-jack"),
+            Driver::Dummy | Driver::Off(_) => Command::new("env"),
+        };
         self.join(&mut list);
-        let listed = list.stderr(Stdio::null()).output().context("jack_lsp does not start: apt-get install jackd2")?;
+        let listed = list.arg("jack_lsp").stderr(Stdio::null()).output();
+        let listed = listed.context("jack_lsp does not start: apt-get install jackd2 pipewire-jack")?;
         Ok(String::from_utf8_lossy(&listed.stdout).into_owned())
     }
 
     fn answers(&self) -> Result<bool> {
-        Ok(self.ports()?.lines().any(|port| port.starts_with("system:")))
+        if self.card.driver != Driver::PipeWire {
+            return Ok(self.ports()?.lines().any(|port| port.starts_with("system:")));
+        }
+        // It has no port of its own, but takes the period that it is told.
+        let mut tell = Command::new("pw-metadata");
+        self.join(&mut tell);
+        tell.args(["-n", "settings", "0", "clock.force-quantum", &self.card.period.to_string()]);
+        Ok(tell.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success()))
     }
 
-    fn command(&self, program: &Path, priority: u8) -> Command {
+    fn command(&self, priority: u8) -> Command {
         // It ends with this program, however that ends.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM"]);
         if self.has_real_time {
             command.args(["chrt", "--fifo", &priority.to_string()]);
         }
-        command.arg(program);
         self.join(&mut command);
         command
     }
@@ -156,7 +198,7 @@ impl Drop for Stage {
     fn drop(&mut self) {
         SERVERS.fetch_sub(1, Ordering::Relaxed);
         // One that is killed keeps its place among the few servers that JACK can have.
-        let _ = self.jackd.take().map(Daemon::stop);
+        let _ = self.daemon.take().map(Daemon::stop);
     }
 }
 

@@ -61,8 +61,8 @@ pub(super) fn start(
     let relay = line(listens)?;
     let plays = side(1, near, "--to", relay.address())?;
     Ok(Running {
-        to: format!("^{}capture_", port(1, near, far)),
-        from: format!("^{}playback_", port(0, near, far)),
+        to: format!("^{}", port(1, near, far)),
+        from: format!("^{}", port(0, near, far)),
         ends: vec![plays, hears],
         others: vec![],
         relay: Some(relay),

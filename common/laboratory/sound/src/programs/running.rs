@@ -24,7 +24,11 @@ impl Drop for Running {
     fn drop(&mut self) {
         let mut all: Vec<_> = self.ends.drain(..).chain(self.others.drain(..)).collect();
         // A JACK server whose clients are killed may not end by itself; those that do not end are killed in the end.
-        all.iter().for_each(|program| drop(program.signal("TERM")));
+        for program in &mut all {
+            if matches!(program.ended(), Ok(None)) {
+                let _ = program.signal("TERM");
+            }
+        }
         let began = Instant::now();
         while began.elapsed() < END_MAX && all.iter_mut().any(|program| matches!(program.ended(), Ok(None))) {
             std::thread::sleep(Duration::from_millis(20));
