@@ -9,36 +9,27 @@
 //! A thread reads each socket and stamps what comes; one thread holds both networks and sends. Waiting for a channel
 //! is woken with a precision of 0.1 ms, so the relay adds less than a millisecond of its own.
 
-use std::collections::HashSet;
+mod tap;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
 use common::netsim::{HEADERS_BYTES, NetConditions, NetCounters, Network, Scenario};
 use common::units::Timestamp;
-use net::lock::lock;
 use socket2::SockRef;
 
-use crate::initial::{Ids, ids};
+pub(crate) use self::tap::Deed;
+pub use self::tap::{Tap, Way};
 
 /// Interval at which a reader checks whether it shall end.
 const LOOK: Duration = Duration::from_millis(100);
 /// Bytes of a socket buffer, for datagrams that come while the relay's threads wait for a processor.
 const SOCKET_BUFFER: usize = 4 << 20;
-
-/// Direction of a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// From the dialler to the listener.
-    There,
-    /// From the listener to the dialler.
-    Back,
-}
 
 enum Event {
     /// Came from `from` at the socket number `socket`.
@@ -90,117 +81,6 @@ impl Passed {
 /// Time that one entry of [`Passed::bytes`] covers.
 pub const SLICE: Duration = Duration::from_millis(100);
 
-/// Number of first bytes of a datagram that a tap sees.
-const HEAD: usize = 32;
-
-/// A tap on the line: reads, and sends with both ends' addresses.
-#[derive(Clone, Debug)]
-pub struct Tap {
-    front: Arc<UdpSocket>,
-    back: Arc<UdpSocket>,
-    target: SocketAddr,
-    seen: Arc<Mutex<Seen>>,
-}
-
-#[derive(Debug, Default)]
-struct Seen {
-    client: Option<SocketAddr>,
-    heads: [Vec<u8>; 2],
-    deed: Deed,
-    /// Handshakes begun, by the ids of their first packets.
-    begun: HashSet<Vec<u8>>,
-    /// Demands to prove an address that the listener has sent.
-    retries: usize,
-}
-
-/// Treatment of the dialler's packets by an attacker on the path, who sees every one.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Deed {
-    /// Lets them through, and the answers.
-    #[default]
-    Pass,
-    /// Takes them, and answers each that begins a handshake with this.
-    Forge(fn(&Ids) -> Result<Vec<u8>>),
-    /// Lets another machine answer.
-    Divert(SocketAddr),
-}
-
-impl Tap {
-    /// Returns the first bytes of the newest datagram that went this way; `None` before there was one.
-    pub fn newest(&self, way: Way) -> Option<Vec<u8>> {
-        let head = self.seen().heads[way as usize].clone();
-        (!head.is_empty()).then_some(head)
-    }
-
-    /// Returns the address of who dials.
-    pub fn client(&self) -> Option<SocketAddr> {
-        self.seen().client
-    }
-
-    /// Sends a datagram this way as if the other end had.
-    pub fn inject(&self, way: Way, datagram: &[u8]) {
-        // An error is the port of someone who has gone.
-        let _ = match (way, self.client()) {
-            (Way::There, _) => self.back.send_to(datagram, self.target),
-            (Way::Back, Some(client)) => self.front.send_to(datagram, client),
-            (Way::Back, None) => Ok(0),
-        };
-    }
-
-    /// Changes the treatment of the dialler's packets.
-    pub(crate) fn set(&self, deed: Deed) {
-        self.seen().deed = deed;
-    }
-
-    /// Returns the number of handshakes that the dialler has begun.
-    pub(crate) fn begun(&self) -> usize {
-        self.seen().begun.len()
-    }
-
-    /// Returns how many times the listener has demanded that the dialler prove its address.
-    pub(crate) fn retries(&self) -> usize {
-        self.seen().retries
-    }
-
-    /// Returns who answers.
-    fn target(&self) -> SocketAddr {
-        if let Deed::Divert(other) = self.seen().deed { other } else { self.target }
-    }
-
-    /// Notes a datagram; returns true if it passes.
-    fn note(&self, way: Way, bytes: &[u8], from: SocketAddr) -> bool {
-        let mut seen = self.seen();
-        let mut asked = None;
-        match way {
-            Way::There => {
-                asked = ids(bytes);
-                seen.client = Some(from);
-                seen.begun.extend(asked.iter().map(|asked| asked.from.clone()));
-            }
-            // A Retry packet of RFC 9000, section 17.2.5.
-            Way::Back => seen.retries += usize::from(bytes.first().is_some_and(|first| first & 0xf0 == 0xf0)),
-        }
-        let head = &mut seen.heads[way as usize];
-        head.clear();
-        head.extend_from_slice(&bytes[..bytes.len().min(HEAD)]);
-        match seen.deed {
-            Deed::Pass => true,
-            Deed::Divert(other) => way == Way::There || from == other,
-            Deed::Forge(forge) => {
-                if let Some(Ok(answer)) = asked.map(|asked| forge(&asked)) {
-                    // An error is the port of someone who has gone.
-                    let _ = self.front.send_to(&answer, from);
-                }
-                false
-            }
-        }
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        lock(&self.seen)
-    }
-}
-
 /// A running relay. It ends with its value.
 pub struct Relay {
     addresses: Vec<SocketAddr>,
@@ -233,12 +113,7 @@ impl Relay {
         let mut open = Vec::new();
         for &(listen, target) in flows {
             let (front, back) = (socket(listen)?, back_socket(target)?);
-            let tap = Tap {
-                front: Arc::new(front.try_clone()?),
-                back: Arc::new(back.try_clone()?),
-                target,
-                seen: Arc::default(),
-            };
+            let tap = Tap::new(&front, &back, target)?;
             open.push(Flow { front, back, back_number: 1, tap, bytes: Vec::new() });
         }
         let first = open.first().ok_or_else(|| io::Error::other("a relay needs a flow"))?;
@@ -453,4 +328,41 @@ fn socket(address: SocketAddr) -> io::Result<UdpSocket> {
 
 fn since(began: Instant) -> Timestamp {
     Timestamp::from_us(began.elapsed().as_micros().try_into().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open() -> UdpSocket {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        // Only a relay that does not work takes as long.
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        socket
+    }
+
+    #[test]
+    fn flows_that_share_a_line_come_each_to_their_own_end_and_back() {
+        let (diallers, listeners) = ([open(), open()], [open(), open()]);
+        let flows: Vec<_> =
+            listeners.iter().map(|to| ((Ipv4Addr::LOCALHOST, 0).into(), to.local_addr().unwrap())).collect();
+        let relay = Relay::shared(&flows, Duration::ZERO).unwrap();
+        let mut bytes = [0; 64];
+        for (number, (dialler, address)) in (0..).zip(diallers.iter().zip(relay.addresses())) {
+            dialler.send_to(&[number; 10], address).unwrap();
+        }
+        for (number, listener) in (0..).zip(&listeners) {
+            let (count, from) = listener.recv_from(&mut bytes).unwrap();
+            assert_eq!(bytes[..count], [number; 10]);
+            listener.send_to(&[number + 7; 20], from).unwrap();
+        }
+        for (number, dialler) in (7..).zip(&diallers) {
+            let count = dialler.recv(&mut bytes).unwrap();
+            assert_eq!(bytes[..count], [number; 20]);
+        }
+        let passed = relay.stop();
+        assert_eq!((passed.there.entered, passed.back.entered), (2, 2));
+        assert_eq!(passed.bytes.iter().sum::<u64>(), 38);
+        assert_eq!(passed.others.iter().map(|bytes| bytes.iter().sum::<u64>()).collect::<Vec<_>>(), [38]);
+    }
 }
