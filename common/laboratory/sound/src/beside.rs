@@ -22,6 +22,7 @@ use serde_json::json;
 
 use crate::measure::{Figures, begin, hear};
 use crate::options::{Common, preface};
+use crate::probe::HeardFigures;
 use crate::programs::{Named, Program, QUEUE_4, Running};
 use crate::stage::{Card, Driver, Stage, free_address};
 use crate::table::number;
@@ -62,8 +63,9 @@ pub(crate) struct BesideOptions {
 
 const HEAD: &str = "\
 | line, Mbit/s | picture | sound added p50, ms | p99 | most | dropouts a minute | lost sound, % | line's queue p99, ms | most | \
-dropped by it | picture p50, ms | p95 | longest gap | shown a second | picture, Mbit/s | line filled, % | late > 2 ms | load |
-|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
+dropped by it | picture p50, ms | p95 | longest gap | shown a second | picture, Mbit/s | line filled, % | late > 2 ms | load | \
+against alone |
+|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|";
 
 /// A picture beside the sound.
 struct Picture<'a> {
@@ -80,7 +82,7 @@ pub(crate) fn run(options: &BesideOptions) -> Result<()> {
     preface(options.common.seed, options.common.seconds);
     let mut json = String::new();
     let mut failed = 0;
-    for jacktrip in Program::jacktrips(&named, &QUEUE_4)? {
+    for (build, jacktrip) in Program::jacktrips(&named, &QUEUE_4)?.iter().enumerate() {
         println!(
             "\n{}, {} samples, line of {} ms, queue of {} ms\n\n{HEAD}",
             jacktrip.label(),
@@ -103,18 +105,21 @@ pub(crate) fn run(options: &BesideOptions) -> Result<()> {
                     }));
                 }
             }
+            let mut alone = None;
             for (case, picture) in pictures.iter().enumerate() {
                 let label = picture.as_ref().map_or("none", |picture| &picture.label);
-                let files = folder.join(format!("{mbit}-{case}"));
-                match measure(&jacktrip, mbit, picture.as_ref(), options, &files) {
-                    Ok(row) => {
-                        println!("| {mbit} | {label} | {} |", row.0.join(" | "));
+                let files = folder.join(format!("{build}-{mbit}-{case}"));
+                match measure(jacktrip, mbit, picture.as_ref(), options, &files) {
+                    Ok((heard, cells)) => {
+                        let verdict = alone.map_or_else(String::new, |alone| against(&alone, &heard));
+                        alone = alone.or(Some(heard));
+                        println!("| {mbit} | {label} | {} | {verdict} |", cells.0.join(" | "));
                         let case =
-                            json!({ "mbit": mbit, "picture": label, "seed": options.common.seed, "figures": row.0 });
+                            json!({ "mbit": mbit, "picture": label, "seed": options.common.seed, "figures": cells.0 });
                         json.push_str(&format!("{case}\n"));
                     }
                     Err(error) => {
-                        println!("| {mbit} | {label} | not measured: {error:#} |{}", " |".repeat(15));
+                        println!("| {mbit} | {label} | not measured: {error:#} |{}", " |".repeat(16));
                         failed += 1;
                     }
                 }
@@ -129,6 +134,18 @@ pub(crate) fn run(options: &BesideOptions) -> Result<()> {
     Ok(())
 }
 
+/// Most by which the 99th percentile may be above that without a picture, ms.
+const P99_MORE_MS: f64 = 2.0;
+/// Dropouts a minute that this machine makes by itself at times.
+const OWN_DROPOUTS: f64 = 19.0;
+
+/// Returns in words how sound beside a picture compares with sound alone.
+fn against(alone: &HeardFigures, beside: &HeardFigures) -> String {
+    let (later, more) = ((beside.p99 - alone.p99) / 48.0, beside.dropouts - alone.dropouts);
+    let is_held = later <= P99_MORE_MS && more <= OWN_DROPOUTS;
+    if is_held { "held".to_owned() } else { format!("p99 {later:+.1} ms, dropouts {more:+.0}") }
+}
+
 /// Cells of a row.
 struct Cells(Vec<String>);
 
@@ -138,7 +155,7 @@ fn measure(
     picture: Option<&Picture<'_>>,
     options: &BesideOptions,
     folder: &Path,
-) -> Result<Cells> {
+) -> Result<(HeardFigures, Cells)> {
     std::fs::create_dir_all(folder)?;
     let stage = Stage::start(folder, Card { period: options.period, driver: Driver::Dummy })?;
     let narrow = NetConditions::perfect(DELAY).limited(Bitrate::from_bps(1_000_000 * mbit), QUEUE);
@@ -158,7 +175,8 @@ fn measure(
     let shown = if picture.is_some() { logs::pictures(&bed.file("pictures"), began)? } else { Vec::new() };
     let passed = running.relay.take().map(|relay| (relay.began(), relay.stop()));
     let Some((line_began, passed)) = passed else { bail!("there is no line") };
-    Ok(cells(&figures, &passed, from.saturating_duration_since(line_began), length, &shown, mbit))
+    let cells = cells(&figures, &passed, from.saturating_duration_since(line_began), length, &shown, mbit);
+    Ok((figures.heard, cells))
 }
 
 /// Starts both of Duet's programs on the second flow of the line.
@@ -221,4 +239,24 @@ fn cells(
         figures.late[1].to_string(),
         number(figures.load, 1),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::Runs;
+
+    #[test]
+    fn sound_beside_a_picture_may_be_two_milliseconds_later_and_lose_what_the_machine_loses() {
+        let heard = |delay: u32, gaps: u64| {
+            let (good, bad) = (json!([0, 100_000, "same", delay]), json!([0, 1_000, "other", null]));
+            let runs: Vec<_> = (0..gaps).flat_map(|_| [good.clone(), bad.clone()]).chain([good.clone()]).collect();
+            Runs::from_json(&runs.into()).figures(0)
+        };
+        let alone = heard(480, 0);
+        assert_eq!(against(&alone, &heard(576, 0)), "held");
+        assert_eq!(against(&alone, &heard(624, 0)), "p99 +3.0 ms, dropouts +0");
+        assert_eq!(against(&heard(480, 6), &heard(480, 6)), "held");
+        assert_eq!(against(&alone, &heard(480, 6)), "p99 +0.0 ms, dropouts +24");
+    }
 }

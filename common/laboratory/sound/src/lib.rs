@@ -8,6 +8,7 @@
 //!    └─▶ probe: the JACK client that each of them runs as a process of its own
 //! ```
 
+mod bars;
 mod beside;
 pub mod cli;
 mod conditions;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::bars;
 use crate::conditions::{self, Condition};
 use crate::measure::{Times, measure};
 use crate::options::{Common, preface};
@@ -77,7 +78,7 @@ pub(crate) fn run(options: &TableOptions) -> Result<()> {
         }
     }
     println!("\n{HEAD}");
-    let mut failed = 0;
+    let (mut failed, mut missed) = (0, Vec::new());
     for period in periods {
         let card = Card { period, driver: Driver::Dummy };
         for condition in &lines {
@@ -93,6 +94,10 @@ pub(crate) fn run(options: &TableOptions) -> Result<()> {
                 match measure(program, options.signal.as_deref(), condition, card, times, &files) {
                     Ok(figures) => {
                         println!("{}", case.row(&figures));
+                        if matches!(program, Program::Duet { .. }) {
+                            let bars = bars::missed(condition.name, period, &figures);
+                            missed.extend(bars.iter().map(|bar| format!("{}, {period}: {bar}", condition.name)));
+                        }
                         writeln!(json, "{}", case.json(&figures))?;
                     }
                     Err(error) => {
@@ -104,6 +109,10 @@ pub(crate) fn run(options: &TableOptions) -> Result<()> {
         }
     }
     println!("\nA line of JSON for each case: {}", folder.join("cases.jsonl").display());
+    missed.iter().for_each(|bar| println!("not held by Duet: {bar}"));
+    if !missed.is_empty() {
+        bail!("Duet has not held {} bars", missed.len());
+    }
     if failed > 0 {
         bail!("{failed} cases were not measured");
     }
