@@ -13,6 +13,7 @@ use net::tls::Protocol;
 use shell::cli::INTRODUCE;
 use shell::control;
 use shell::settings::LatencyLimit;
+use shell::sound::{Role, hurry};
 use showing::sink::SinkSpec;
 use showing::{Network, run_over};
 
@@ -44,6 +45,9 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u6
     let network =
         Network { waker: waker_of_view, hang_up: None, pulses, own: None, latency_limit, seen: None, sound: audible };
     run_over(network, config, sinks, frames, move |mut link| {
+        if sound.is_some() {
+            hurry(Role::Network);
+        }
         let call = Streams::new(Directions::Receives, nothing);
         let call = sound.iter_mut().fold(call, |call, sound| call.with(StreamId::received(SOUND), &mut sound.heard));
         let call = call.with(StreamId::received(VIDEO), &mut link);

@@ -13,6 +13,7 @@ use shell::cli::CommonFlags;
 use shell::control;
 use shell::record::is_folder;
 use shell::settings::{LatencyLimit, OwnSide};
+use shell::sound::{Role, hurry};
 use showing::Resolved;
 use showing::{Network as Loop, run_over};
 
@@ -56,6 +57,9 @@ pub(crate) fn run(
     };
     let (Sending { mut link, threads, .. }, rate) = (sending, config.rate);
     let turn = move |mut receiver_link| {
+        if sound.is_some() {
+            hurry(Role::Network);
+        }
         let call = Streams::new(Directions::Both, rate).ended_by(hang_up);
         let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));
         let call = call.with(StreamId::sent(VIDEO), &mut link).with(StreamId::received(VIDEO), &mut receiver_link);

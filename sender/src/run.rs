@@ -13,6 +13,7 @@ use shell::control;
 use shell::sd::Watchdog;
 use shell::settings::OwnSide;
 use shell::signals;
+use shell::sound::{Role, hurry};
 
 use crate::sound::Sound;
 
@@ -30,6 +31,9 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u
     let _control = control::serve("sender", &config.shared, settings);
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
+    if sound.is_some() {
+        hurry(Role::Network);
+    }
     let call = Streams::new(Directions::Sends, config.rate);
     let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));
     let call = call.with(StreamId::sent(VIDEO), &mut sending.link);

@@ -1,7 +1,10 @@
 //! The sound card of a program.
 
+use std::sync::Once;
+
 use cards::keep::{Kept, Make, News};
-use cards::{CardInfo, CardSpec, Wanted};
+pub use cards::priority::Role;
+use cards::{CardInfo, CardSpec, Wanted, priority};
 use common::config::{SharedConfig, SoundConfig};
 use net::failure::Failure;
 use net::limited;
@@ -14,6 +17,14 @@ use crate::settings::SoundSide;
 pub fn spec(shared: &SharedConfig) -> Result<CardSpec, Failure> {
     let wrong = |error| Failure::usage(format!("[sound] card: {error}"));
     shared.sound.card.parse().map_err(wrong)
+}
+
+/// Gives this thread the real-time priority of its role, if it may have it. Where not, that is told once: `doctor` says what allows it.
+pub fn hurry(role: Role) {
+    static REFUSED: Once = Once::new();
+    if let Err(refused) = priority::raise(role) {
+        REFUSED.call_once(|| tracing::warn!("{refused}"));
+    }
 }
 
 /// Keeps the card open for as long as the returned value is there. What it lacks is told and costs the sound, not the call. `captures`,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use cards::{CardInfo, Playback};
 use net::failure::Failure;
 use shell::settings::SoundSide;
+use shell::sound::{Role, hurry};
 use shell::threads::{Ending, join, spawn};
 use sound::Cycle;
 use sound::conceal::Concealer;
@@ -75,6 +76,7 @@ impl Worker {
 }
 
 fn work(concealers: &Receiver<Concealer>, is_over: &AtomicBool) {
+    hurry(Role::Sound);
     let mut concealer: Option<Concealer> = None;
     while !is_over.load(Ordering::Relaxed) {
         if let Some(newer) = concealers.try_iter().last() {

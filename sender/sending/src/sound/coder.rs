@@ -12,6 +12,7 @@ use net::clock;
 use net::failure::Failure;
 use net::link::Waker;
 use shell::settings::SoundSide;
+use shell::sound::{Role, hurry};
 use shell::threads::{Ending, join, spawn};
 use sound::format::{Channels, Coding, Format};
 
@@ -96,6 +97,7 @@ struct Work {
 }
 
 fn run(work: &Work) {
+    hurry(Role::Sound);
     let mut packets = Packets::new(format_of(&work.config, work.wanted.get()), 0, opus_bps(&work.config));
     let mut ring: Option<Captured> = None;
     let mut period = Vec::new();
