@@ -132,6 +132,9 @@ pub(super) fn format_of(code: u8) -> Result<Format, SoundError> {
     Ok(Format { channels, coding, frames })
 }
 
+/// The packets since the one whose sound this is, its form and its bytes.
+pub type OneSound<'a> = (u8, Body, &'a [u8]);
+
 /// The sounds of a datagram: its own, unless the sender is muted, and the copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Bodies<'a> {
@@ -149,7 +152,7 @@ impl<'a> Bodies<'a> {
         if self.rest.is_empty() { Ok(()) } else { Err(SoundError::BytesBehind) }
     }
 
-    fn pop(&mut self) -> Option<Result<(u8, Body, &'a [u8]), SoundError>> {
+    fn pop(&mut self) -> Option<Result<OneSound<'a>, SoundError>> {
         if self.back > self.header.copies {
             return None;
         }
@@ -176,8 +179,7 @@ impl<'a> Bodies<'a> {
 }
 
 impl<'a> Iterator for Bodies<'a> {
-    /// The packets since the one whose sound this is, its form and its bytes.
-    type Item = (u8, Body, &'a [u8]);
+    type Item = OneSound<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         // They have been checked.

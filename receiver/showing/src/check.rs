@@ -22,7 +22,7 @@ pub fn files(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure>
 /// Opens the window, and no file: opening one would empty it.
 fn sinks_open(backend: WindowBackend, sinks: &[SinkSpec]) -> Result<String, Failure> {
     let (own, latency_limit) = (None, LatencyLimit::new(None));
-    let window = WindowParts { backend, status_line: false, own, latency_limit };
+    let window = WindowParts { backend, status_line: false, own, latency_limit, sound: None };
     for spec in sinks {
         match spec.file() {
             Some(path) => doctor::writable(path)?,

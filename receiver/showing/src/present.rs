@@ -220,7 +220,8 @@ fn until_closed<E: FnMut(End)>(
         if now >= next_report {
             next_report = next_report + REPORT_INTERVAL;
             stats.write(&show.report(&snapshot, presenter.sound.as_ref(), now, false));
-            let status = show.presentation.status(&snapshot, show.stream.as_deref(), now);
+            let mut status = show.presentation.status(&snapshot, show.stream.as_deref(), now);
+            presenter.sound.iter().for_each(|sound| sound.add_to(&mut status));
             sinks.open.iter_mut().for_each(|sink| sink.status(&status));
         }
     }

@@ -72,7 +72,7 @@ pub fn run_over(
     let records = sinks.iter().all(is_file);
     let one_stream = frames.is_some() || sinks.iter().any(is_file);
     let absence = Absence::new(&shared.peers, &shared.mode, own.is_some(), clock::now());
-    let sinks = open_sinks(sinks, config, own, latency_limit.clone(), records)?;
+    let sinks = open_sinks(sinks, config, (own, sound.clone()), latency_limit.clone(), records)?;
     let mut stats = Statistics::open(shared)?;
     let mut log = PictureLog::create(config.pictures_file.as_deref())?;
     let recording = config.record.as_deref().map(|path| Recording::start(path, "received")).transpose()?;
@@ -152,11 +152,11 @@ fn turning(
 fn open_sinks(
     specs: &[SinkSpec],
     config: &ReceiverConfig,
-    own: Option<OwnSide>,
+    (own, sound): (Option<OwnSide>, Option<Audible>),
     latency_limit: LatencyLimit,
     records: bool,
 ) -> Result<Sinks, Failure> {
-    let window = WindowParts { backend: config.window, status_line: config.status_line, own, latency_limit };
+    let window = WindowParts { backend: config.window, status_line: config.status_line, own, latency_limit, sound };
     let opened = Sinks::open(specs, |spec| sink::open(spec, &window, records));
     opened.map_err(|error| match error {
         // A path is the user's choice, a display the machine's.

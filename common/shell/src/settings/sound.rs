@@ -15,6 +15,8 @@ use crate::control::Setting;
 const VOLUME_PERCENT_MAX: u32 = 400;
 /// Beats of a bar where none are said.
 const BEATS: u8 = 4;
+/// Tempo of a click of which nobody has said more.
+const TEMPO_MBPM: u32 = 120_000;
 /// Longest practice delay, milliseconds.
 const PRACTICE_MS_MAX: u32 = 1000;
 
@@ -106,6 +108,16 @@ impl SoundSide {
     /// Sets it.
     pub fn set_click(&self, click: Option<Click>) {
         *lock(&self.0.click) = click;
+    }
+
+    /// Switches the own click on, at 120 beats a minute, or off; returns its beats a minute, none: off.
+    pub fn switch_click(&self) -> Option<f64> {
+        let mut click = lock(&self.0.click);
+        *click = match *click {
+            Some(_) => None,
+            None => Some(Click { tempo_mbpm: TEMPO_MBPM, beats: BEATS, start: clock::now() }),
+        };
+        click.map(|click| f64::from(click.tempo_mbpm) / 1e3)
     }
 
     /// Returns the click of the other machine's clock that both hear; none: no click.

@@ -11,6 +11,8 @@ mod headless;
 #[cfg(feature = "window")]
 mod keys;
 #[cfg(feature = "window")]
+mod levels;
+#[cfg(feature = "window")]
 mod overlay;
 mod recorder;
 #[cfg(feature = "window")]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use common::units::Timestamp;
 
+use super::levels::Levels;
 use super::text::{Canvas, Letters};
 use crate::report::Status;
 
@@ -32,6 +33,13 @@ pub(super) const CALL_KEYS: [&str; 4] = [
     "Up, Down   send at a higher or lower rate at most",
 ];
 
+/// The keys of a call with sound.
+pub(super) const SOUND_KEYS: [&str; 3] = [
+    "Space  your microphone off and on",
+    "Left, Right  the other side softer or louder",
+    "C    a click that both of you hear, on and off",
+];
+
 /// The texts, and which of them are shown.
 #[derive(Debug, Default)]
 pub(super) struct Overlay {
@@ -40,6 +48,8 @@ pub(super) struct Overlay {
     keys_shown: bool,
     /// True if this machine sends as well.
     pub(super) sends: bool,
+    /// The levels of both sides, where there is sound.
+    pub(super) levels: Option<Levels>,
     status: Status,
     /// Sentence to show while no picture comes.
     notice: Option<String>,
@@ -109,7 +119,8 @@ impl Overlay {
             return 0..size.1;
         }
         let (lines, letters) = self.strip(size);
-        top(lines.len(), letters, size.1)..size.1
+        let bars = self.levels.map_or(0, |_| Levels::rows(size.1));
+        top(lines.len(), letters, size.1).saturating_sub(bars)..size.1
     }
 
     /// Returns the lines at the bottom of a canvas of that size, and their letters: they always fit.
@@ -145,6 +156,9 @@ impl Overlay {
             if self.sends {
                 page.extend(CALL_KEYS.map(str::to_owned));
             }
+            if self.levels.is_some() {
+                page.extend(SOUND_KEYS.map(str::to_owned));
+            }
         } else if self.details_shown {
             page.extend(self.status.details.iter().flat_map(|line| letters.wrap(line, width)));
         }
@@ -155,7 +169,11 @@ impl Overlay {
             canvas.write_notice(notice);
         }
         let (lines, letters) = self.strip((width, height));
-        canvas.write(&lines, letters, top(lines.len(), letters, height), false);
+        let top = top(lines.len(), letters, height);
+        canvas.write(&lines, letters, top, false);
+        if let Some(levels) = &self.levels {
+            levels.draw(canvas, top);
+        }
     }
 }
 

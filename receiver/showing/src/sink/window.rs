@@ -24,9 +24,11 @@ use self::with_minifb::MinifbPane;
 use self::with_winit::WinitPane;
 use super::awake::Awake;
 use super::keys::{Escape, Pointer};
+use super::levels::Levels;
 use super::self_view::SelfView;
 use super::{Sink, SinkError, WindowParts, Wish, snapshot};
 use crate::report::Status;
+use crate::sound::Audible;
 
 /// Time after which an unchanged picture is drawn again, in case something covered it.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
@@ -46,6 +48,7 @@ pub struct Window {
     pointer: Pointer,
     awake: Awake,
     latency_limit: LatencyLimit,
+    sound: Option<Audible>,
     ends: bool,
     saved: (Sender<String>, Receiver<String>),
 }
@@ -53,7 +56,7 @@ pub struct Window {
 impl Window {
     /// Opens the window.
     pub fn open(fullscreen: bool, parts: WindowParts) -> Result<Self, SinkError> {
-        let WindowParts { backend, status_line, own, latency_limit } = parts;
+        let WindowParts { backend, status_line, own, latency_limit, sound } = parts;
         let pane = open_pane(backend, fullscreen)?;
         let mut opened = Self {
             composition: Composition::new(pane.size(), status_line, own),
@@ -68,9 +71,11 @@ impl Window {
             pointer: Pointer::default(),
             awake: Awake::default(),
             latency_limit,
+            sound,
             ends: false,
             saved: channel(),
         };
+        opened.composition.overlay.levels = opened.sound.as_ref().map(|_| Levels::new());
         if fullscreen {
             opened.fullscreen = true;
             opened.pane.set_fullscreen(true)?;
@@ -81,6 +86,9 @@ impl Window {
 
     fn draw(&mut self) -> Result<(), SinkError> {
         self.frame_size = self.pane.size();
+        if let (Some(sound), Some(levels)) = (&self.sound, &mut self.composition.overlay.levels) {
+            levels.take(sound.side.level(), sound.level(), clock::now());
+        }
         self.pane.show(&mut self.composition)?;
         self.is_stale = false;
         self.drawn = clock::now();
@@ -137,6 +145,24 @@ impl Window {
                         overlay.say(rate_said(rate, rate == before), now);
                     }
                 }
+                Key::Mute => {
+                    if let Some(sound) = &self.sound {
+                        let is_muted = !sound.side.is_muted();
+                        sound.side.set_muted(is_muted);
+                        overlay.say(muted_said(is_muted), now);
+                    }
+                }
+                Key::Louder | Key::Softer => {
+                    if let Some(sound) = &self.sound {
+                        let percent = sound.side.step_volume(key == Key::Louder);
+                        overlay.say(format!("The other side is played at {percent} %"), now);
+                    }
+                }
+                Key::Click => {
+                    if let Some(sound) = &self.sound {
+                        overlay.say(click_said(sound.side.switch_click()), now);
+                    }
+                }
                 Key::Escape if self.escape.press(now) => self.ends = true,
                 Key::Escape => overlay.say("Press Esc again to end", now),
             }
@@ -178,7 +204,9 @@ impl Sink for Window {
     fn status(&mut self, status: &Status) {
         let Composition { overlay, own, .. } = &mut self.composition;
         let said = own.as_ref().and_then(|own| own.side.said());
-        let alert = own.as_ref().and_then(|own| own.side.camera_said());
+        let alerts =
+            [own.as_ref().and_then(|own| own.side.camera_said()), self.sound.as_ref().and_then(Audible::alert)];
+        let alert = alerts.into_iter().flatten().reduce(|first, second| format!("{first}\n{second}"));
         self.is_stale |= overlay.set_alert(alert);
         match said {
             Some(said) => {
@@ -244,6 +272,16 @@ fn above_said(is_above: Option<bool>) -> &'static str {
         Some(false) => "No longer above other windows",
         None => "Wayland leaves it to the desktop which window is above others",
     }
+}
+
+/// Returns the sentence about the microphone.
+fn muted_said(is_muted: bool) -> &'static str {
+    if is_muted { "Your microphone is off: nobody hears you" } else { "Your microphone is on" }
+}
+
+/// Returns the sentence about the click, of so many beats a minute; none: there is none.
+fn click_said(tempo: Option<f64>) -> String {
+    tempo.map_or_else(|| "No click".to_owned(), |tempo| format!("Both of you hear {tempo} beats a minute"))
 }
 
 /// Returns the sentence about the highest rate to send at, which may be at its end already.

@@ -3,6 +3,8 @@
 use common::config::WindowBackend;
 use shell::settings::{LatencyLimit, OwnSide};
 
+use crate::sound::Audible;
+
 /// The settings that a window is opened with, and what its keys change.
 #[derive(Clone, Debug)]
 pub struct WindowParts {
@@ -14,4 +16,6 @@ pub struct WindowParts {
     pub own: Option<OwnSide>,
     /// Time for which missing parts of a frame are waited for.
     pub latency_limit: LatencyLimit,
+    /// The sound of the call, where there is any.
+    pub sound: Option<Audible>,
 }

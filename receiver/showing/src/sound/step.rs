@@ -8,9 +8,11 @@ use common::units::Timestamp;
 use net::clock;
 use shell::settings::SoundSide;
 use sound::RATE_HZ;
+use sound::level::Level;
 use sound::observed::Outcome;
 
 use super::ear::{Ear, Hearing};
+use crate::report::Status;
 
 /// Weight of the newest picture in the eye's delay, and in the ear's: a second of 30 pictures.
 const WEIGHT: f64 = 1.0 / 30.0;
@@ -44,6 +46,25 @@ pub struct Audible {
     pub hearing: Hearing,
     /// Relation of sound and picture.
     pub sync: Sync,
+}
+
+impl Audible {
+    /// Returns the level of the other side.
+    pub fn level(&self) -> Level {
+        self.hearing.ear().map_or(Level::SILENCE, |ear| ear.observed.level())
+    }
+
+    /// Returns what is amiss: the card, or a microphone that is off.
+    pub fn alert(&self) -> Option<String> {
+        let there = self.hearing.ear().is_some_and(|ear| ear.observed.is_muted());
+        let off = match (self.side.is_muted(), there) {
+            (true, true) => Some("Both microphones are off: Space opens yours"),
+            (true, false) => Some("Your microphone is off: Space opens it"),
+            (false, true) => Some("The other side's microphone is off"),
+            (false, false) => None,
+        };
+        self.side.card_said().map(|why| format!("Without sound: {why}")).or_else(|| off.map(str::to_owned))
+    }
 }
 
 /// Compares ear and eye at each picture, and lets the sound wait where it shall.
@@ -108,6 +129,37 @@ impl Step {
             report.sound_drift_ppm = observed.drift_ppm().map(f64::from);
         }
         report
+    }
+
+    /// Adds what is known of the sound to what a window says of the picture.
+    pub(crate) fn add_to(&self, status: &mut Status) {
+        let Some(Ear { observed, .. }) = self.audible.hearing.ear() else { return };
+        if observed.heard().is_none() {
+            return;
+        }
+        if let Some(Delays { ear_ms, eye_ms }) = self.delays() {
+            status.line += &format!("; sound {ear_ms:.0} ms behind");
+            let step_ms = eye_ms - ear_ms;
+            let later = if step_ms >= 0.0 { "the picture" } else { "the sound" };
+            status
+                .details
+                .push(format!("ear {ear_ms:.1} ms, eye {eye_ms:.1} ms: {later} is {:.1} ms later", step_ms.abs()));
+        }
+        let count = |outcome| observed.count(outcome);
+        status.details.push(format!(
+            "sound: {:.1} ms for what comes late; packets: {} from copies, {} concealed in {} gaps, {} late",
+            f64::from(observed.added_us()) / 1e3,
+            count(Outcome::RepairedWhole) + count(Outcome::RepairedAdpcm),
+            count(Outcome::Concealed),
+            count(Outcome::Gap),
+            count(Outcome::Late)
+        ));
+        let drift = observed.drift_ppm().map(|ppm| format!("the other card is {ppm:+.0} ppm faster"));
+        let resampled = if observed.is_resampling() { "resampled" } else { "as it was captured" };
+        status.details.push(format!(
+            "sound is {resampled}; {}",
+            drift.unwrap_or_else(|| "its clock is not known yet".to_owned())
+        ));
     }
 
     /// Returns the delays, once both are known.

@@ -23,6 +23,10 @@ pub(super) enum Key {
     Wait,
     Faster,
     Slower,
+    Mute,
+    Louder,
+    Softer,
+    Click,
     Escape,
 }
 
@@ -41,6 +45,7 @@ impl Key {
             'e' => Self::Effects,
             'z' => Self::Size,
             'l' => Self::Wait,
+            'c' => Self::Click,
             _ => return None,
         })
     }
@@ -50,9 +55,9 @@ impl Key {
 /// returns that of a key by its name in the list.
 #[cfg(test)]
 pub(super) fn check_listed_keys(meaning: impl Fn(&str) -> Option<Key>) {
-    use crate::sink::overlay::{CALL_KEYS, KEYS};
+    use crate::sink::overlay::{CALL_KEYS, KEYS, SOUND_KEYS};
     let mut meanings = Vec::new();
-    for line in KEYS.into_iter().chain(CALL_KEYS) {
+    for line in KEYS.into_iter().chain(CALL_KEYS).chain(SOUND_KEYS) {
         let names = line.split_once("  ").map_or(line, |(names, _)| names);
         for name in names.split(", ") {
             let meaning = meaning(name);

@@ -155,6 +155,9 @@ fn meaning(key: minifb::Key) -> Option<Key> {
     let letter = match key {
         minifb::Key::Up => return Some(Key::Faster),
         minifb::Key::Down => return Some(Key::Slower),
+        minifb::Key::Space => return Some(Key::Mute),
+        minifb::Key::Right => return Some(Key::Louder),
+        minifb::Key::Left => return Some(Key::Softer),
         minifb::Key::Escape => return Some(Key::Escape),
         minifb::Key::H => 'h',
         minifb::Key::I => 'i',
@@ -167,6 +170,7 @@ fn meaning(key: minifb::Key) -> Option<Key> {
         minifb::Key::E => 'e',
         minifb::Key::Z => 'z',
         minifb::Key::L => 'l',
+        minifb::Key::C => 'c',
         _ => return None,
     };
     Key::of_letter(letter)

@@ -447,6 +447,9 @@ fn key(key: &WinitKey, place: PhysicalKey) -> Option<Key> {
     match key {
         WinitKey::Named(NamedKey::ArrowUp) => Some(Key::Faster),
         WinitKey::Named(NamedKey::ArrowDown) => Some(Key::Slower),
+        WinitKey::Named(NamedKey::Space) => Some(Key::Mute),
+        WinitKey::Named(NamedKey::ArrowRight) => Some(Key::Louder),
+        WinitKey::Named(NamedKey::ArrowLeft) => Some(Key::Softer),
         WinitKey::Named(NamedKey::Escape) => Some(Key::Escape),
         WinitKey::Character(text) => match text.parse::<char>().ok()? {
             letter if letter <= LATIN_LAST => Key::of_letter(letter),
@@ -486,6 +489,9 @@ mod tests {
             let pressed = match name {
                 "Up" => WinitKey::Named(NamedKey::ArrowUp),
                 "Down" => WinitKey::Named(NamedKey::ArrowDown),
+                "Space" => WinitKey::Named(NamedKey::Space),
+                "Left" => WinitKey::Named(NamedKey::ArrowLeft),
+                "Right" => WinitKey::Named(NamedKey::ArrowRight),
                 "Esc" => WinitKey::Named(NamedKey::Escape),
                 letter => WinitKey::Character(letter.to_lowercase().into()),
             };
