@@ -2,12 +2,16 @@
 //! virtual time. No card, clock, socket or thread.
 
 pub mod adpcm;
+pub mod click;
 pub mod conceal;
+pub mod echo;
 pub mod format;
 pub mod level;
 pub mod observed;
+pub mod own_delay;
 pub mod pcm;
 pub mod playout;
+pub mod tone;
 pub mod unit;
 
 /// Sample rate of all sound, of cards and packets.
