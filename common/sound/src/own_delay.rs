@@ -98,7 +98,7 @@ mod tests {
             }
             own.delay_by(&mut samples);
             for sample in samples {
-                assert!((sample - last).abs() < step + 2.5 / FADE as f32, "block {block}: {last} to {sample}");
+                assert!((sample - last).abs() < step + 0.003, "block {block}: {last} to {sample}");
                 last = sample;
             }
         }
