@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use cards::CardSpec;
 use clap::{Parser, Subcommand};
 use common::config::table::help;
 use common::config::{Program, SenderConfig, resolve_sender};
@@ -63,6 +64,22 @@ pub(crate) enum Task {
         /// Sink of the other's pictures; may be repeated. See below
         #[arg(long, value_name = "SPEC")]
         sink: Vec<String>,
+    },
+    /// Measure the sound card: noise is played and captured again, through a cable from the first output to the first input, or
+    /// through JACK; prints the round trip, exact to the frame, and dropouts
+    SoundTest {
+        /// Sound card: auto, jack, jack:NAME or alsa:NAME, as `devices` lists them
+        #[arg(long, value_name = "SPEC", default_value = "auto")]
+        card: CardSpec,
+        /// Frames of a period to ask for; a JACK server has its own
+        #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(16..=8192))]
+        period: u32,
+        /// Time to measure
+        #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+        seconds: u64,
+        /// With JACK: tie the output to the input, without a cable: the round trip is that of the server alone
+        #[arg(long)]
+        tied: bool,
     },
 }
 

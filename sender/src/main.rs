@@ -9,6 +9,7 @@ mod latency;
 mod linktest;
 mod run;
 mod sound;
+mod sound_test;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ use shell::exit::report;
 use shell::signals;
 
 use crate::cli::{Cli, Resolved, Task, resolve};
+use crate::sound_test::SoundTest;
 
 fn main() -> ExitCode {
     let parsed = signals::take_over().and_then(|()| shell::cli::parse::<Cli>());
@@ -26,13 +28,17 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
+    if let Some(Task::SoundTest { card, period, seconds, tied }) = &cli.command {
+        let test = SoundTest { card: card.clone(), frames: *period, seconds: *seconds, is_tied: *tied };
+        return sound_test::run(&test);
+    }
     if let Some(Task::Common(command)) = &cli.command {
         commands::hide(command)?;
     }
     let Resolved { config, source, receiving } = resolve(cli)?;
     let command = match cli.command.clone() {
         Some(Task::Common(command)) => command,
-        Some(Task::Call { .. }) | None => Command::Run,
+        Some(Task::Call { .. } | Task::SoundTest { .. }) | None => Command::Run,
     };
     match command {
         Command::Run => {

@@ -11,6 +11,7 @@ pub mod observed;
 pub mod own_delay;
 pub mod pcm;
 pub mod playout;
+pub mod round_trip;
 pub mod tone;
 pub mod unit;
 
