@@ -207,7 +207,7 @@ mod tests {
     fn sound_is_back_when_it_stays() {
         let mut report = Report { unix_us: 1e9, ..Report::default() };
         // The incident ends at 2 s, which is sample 96000.
-        (0..6_000u64).for_each(|period| report.clock.note(48 * period, 1_000 * period));
+        (0..6_000u64).for_each(|period| report.clock.note(48 * period, 1_000 * period, 48 * period as u32));
         report.runs = Runs::from_json(&serde_json::json!([
             [0, 88_000, "same", 1_344],
             [88_000, 14_800, "silent", null],

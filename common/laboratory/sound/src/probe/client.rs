@@ -25,6 +25,8 @@ pub(crate) struct Chunk {
     pub(crate) at: u64,
     /// Begin of its period, microseconds of the machine's clock.
     pub(crate) us: u64,
+    /// The server's count of samples then.
+    pub(crate) frames: u32,
     /// True for the first chunk of a period.
     pub(crate) is_first: bool,
     heard: [[f32; 2]; CHUNK],
@@ -67,7 +69,8 @@ impl jack::ProcessHandler for Handler {
         for (count, _) in self.counts.late.iter().zip(LATE).filter(|(_, limit)| late > *limit) {
             count.fetch_add(1, Ordering::Relaxed);
         }
-        let us = scope.cycle_times().map_or_else(|_| client.time(), |times| times.current_usecs);
+        let times = scope.cycle_times().map(|times| (times.current_usecs, times.current_frames));
+        let (us, frames) = times.unwrap_or_else(|_| (client.time(), scope.last_frame_time()));
         let [left, right] = &mut self.outputs;
         let sent = left.as_mut_slice(scope).iter_mut().zip(right.as_mut_slice(scope));
         for ((left, right), number) in sent.zip(self.position..) {
@@ -80,7 +83,7 @@ impl jack::ProcessHandler for Handler {
                 *sample = [*pair.0, *pair.1];
             }
             let at = self.position + (number * CHUNK) as u64;
-            let chunk = Chunk { at, us, is_first: number == 0, heard, count: left.len() };
+            let chunk = Chunk { at, us, frames, is_first: number == 0, heard, count: left.len() };
             if self.chunks.push(chunk).is_err() {
                 self.counts.lost.fetch_add(1, Ordering::Relaxed);
             }

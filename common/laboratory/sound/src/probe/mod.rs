@@ -122,7 +122,7 @@ pub(crate) fn run(options: &ProbeOptions) -> Result<()> {
             last = Instant::now();
             chunk.at += options.listen_first;
             if chunk.is_first {
-                clock.note(chunk.at, chunk.us);
+                clock.note(chunk.at, chunk.us, chunk.frames);
                 period_at = chunk.at;
             }
             if matches!(*signal, Signal::Clap) {

@@ -9,31 +9,31 @@ use super::heard::Runs;
 
 /// A sample of 48 kHz, us.
 const NOMINAL_US: f64 = 1e6 / 48_000.0;
-/// Part of a period by which the next is late if one between was missed: no probe is called while a program before it in JACK's
-/// graph stands still, or while the server is late.
-const MISSED: f64 = 0.75;
+/// Most by which a period may be away from where the samples before put it, us; a new line begins with one that is farther.
+const AWAY_US: f64 = 250.0;
 
-/// The machine's clock by the samples of a JACK server.
+/// The machine's clock by the samples of a JACK client: lines of nominal slope. They break where the card is off, where the server
+/// was late, and where the client was not called, as none is while a program before it in JACK's graph stands still.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Clock {
-    /// The first period, and the first after each that was missed: sample and microseconds.
+    /// The first period of each line: sample and microseconds.
     anchors: Vec<[f64; 2]>,
-    /// Samples and microseconds of all periods that follow each other.
-    steps: [f64; 2],
-    last: Option<[f64; 2]>,
+    /// Samples that the server has counted since the first period, with those of calls that were missed, and microseconds.
+    counted: [f64; 2],
+    /// Time of the first period, and the server's count at the last one.
+    ends: Option<(u64, u32)>,
 }
 
 impl Clock {
-    /// Notes that the period of sample `at` began at `us`.
-    pub(crate) fn note(&mut self, at: u64, us: u64) {
+    /// Notes that the period of sample `at` began at `us`, when the server's count was `frames`.
+    pub(crate) fn note(&mut self, at: u64, us: u64, frames: u32) {
         let here = [at as f64, us as f64];
-        match self.last.map(|last| [here[0] - last[0], here[1] - last[1]]) {
-            Some([samples, us]) if us < (1.0 + MISSED) * samples * NOMINAL_US => {
-                self.steps = [self.steps[0] + samples, self.steps[1] + us];
-            }
-            _ => self.anchors.push(here),
+        if self.anchors.is_empty() || (self.us(here[0]) - here[1]).abs() > AWAY_US {
+            self.anchors.push(here);
         }
-        self.last = Some(here);
+        let (first, last) = self.ends.unwrap_or((us, frames));
+        self.counted = [self.counted[0] + f64::from(frames.wrapping_sub(last)), (us - first) as f64];
+        self.ends = Some((first, frames));
     }
 
     /// Returns the first sample noted.
@@ -41,24 +41,24 @@ impl Clock {
         self.anchors.first().map_or(0, |first| first[0] as u64)
     }
 
-    /// Returns microseconds a sample; not a number before two periods.
+    /// Returns microseconds a sample of the server's count; not a number before two periods.
     pub(crate) fn us_a_sample(&self) -> f64 {
-        self.steps[1] / self.steps[0]
+        self.counted[1] / self.counted[0]
     }
 
     /// Returns the time of a sample, us.
     pub(crate) fn us(&self, at: f64) -> f64 {
-        let anchor = self.anchors.iter().rfind(|anchor| anchor[0] <= at).or(self.anchors.first());
-        let anchor = anchor.copied().unwrap_or_default();
-        anchor[1] + (at - anchor[0]) * self.us_a_sample()
+        let next = self.anchors.partition_point(|anchor| anchor[0] <= at);
+        let [sample, us] = self.anchors.get(next.saturating_sub(1)).copied().unwrap_or_default();
+        us + (at - sample) * NOMINAL_US
     }
 
     /// Returns the first sample at or after a time.
-    pub(crate) fn sample(&self, us: f64) -> f64 {
-        let next = self.anchors.iter().find(|anchor| anchor[1] > us).map_or(f64::INFINITY, |next| next[0]);
-        let anchor = self.anchors.iter().rfind(|anchor| anchor[1] <= us).or(self.anchors.first());
-        let anchor = anchor.copied().unwrap_or_default();
-        (anchor[0] + (us - anchor[1]) / self.us_a_sample()).min(next)
+    pub(crate) fn sample(&self, at_us: f64) -> f64 {
+        let next = self.anchors.partition_point(|anchor| anchor[1] <= at_us);
+        let [sample, us] = self.anchors.get(next.saturating_sub(1)).copied().unwrap_or_default();
+        let end = self.anchors.get(next).map_or(f64::INFINITY, |next| next[0]);
+        (sample + (at_us - us) / NOMINAL_US).min(end)
     }
 }
 
@@ -105,7 +105,7 @@ impl Report {
             "xruns": self.xruns,
             "late": self.late,
             "lost": self.lost,
-            "clock": { "anchors": self.clock.anchors, "steps": self.clock.steps },
+            "clock": { "anchors": self.clock.anchors, "counted": self.clock.counted },
             "unix_us": self.unix_us,
             "exact": self.exact,
             "snr_db": self.snr_db,
@@ -139,8 +139,8 @@ impl Report {
                 .unwrap_or_default(),
             lost: number("lost"),
             clock: Clock {
-                steps: numbers(&report["clock"]["steps"]).try_into().unwrap_or_default(),
-                last: None,
+                counted: numbers(&report["clock"]["counted"]).try_into().unwrap_or_default(),
+                ends: None,
                 anchors: report["clock"]["anchors"]
                     .as_array()
                     .into_iter()
@@ -166,30 +166,33 @@ mod tests {
     #[test]
     fn a_clock_knows_how_fast_its_card_is() {
         let mut clock = Clock::default();
-        for period in 0..1_000_000u64 {
-            // A card that is 100 ppm fast, and periods that are up to 100 us late.
+        for period in 0..100_000u64 {
+            // A card that is 100 ppm fast, periods that are up to 100 us late, and a count that wraps around.
             let us = 64.0 * period as f64 / 0.0480048 + 1e12 + (period * 37 % 101) as f64;
-            clock.note(1_000 + 64 * period, us as u64);
+            clock.note(1_000 + 64 * period, us as u64, (64 * period as u32).wrapping_sub(9_000));
         }
         assert!((clock.us_a_sample() * 0.048_004_8 - 1.0).abs() < 1e-6, "{}", clock.us_a_sample());
-        assert!((clock.us(1_000.0) - 1e12).abs() < 1.0, "{}", clock.us(1_000.0));
-        assert!((clock.sample(clock.us(77_000.0)) - 77_000.0).abs() < 0.01);
+        for period in [0u32, 5_000, 99_999].map(f64::from) {
+            let (sample, us) = (1_000.0 + 64.0 * period, 64.0 * period / 0.0480048 + 1e12);
+            assert!((clock.us(sample) - us).abs() < AWAY_US + 100.0, "{}", clock.us(sample) - us);
+            assert!((clock.sample(clock.us(sample)) - sample).abs() < 0.01);
+        }
     }
 
     #[test]
-    fn periods_that_were_missed_take_their_time() {
+    fn calls_that_were_missed_take_their_time() {
         let mut clock = Clock::default();
         for period in 0..1_000u64 {
             // 200 ms without a callback after the 500th.
-            clock.note(480 * period, 10_000 * period + if period < 500 { 0 } else { 200_000 });
+            let missed = if period < 500 { 0 } else { 20 };
+            clock.note(480 * period, 10_000 * (period + missed), 480 * (period + missed) as u32);
         }
         assert_eq!(clock.anchors.len(), 2);
         assert!((clock.us(239_999.0) - 4_999_979.0).abs() < 1.0 && (clock.us(240_000.0) - 5_200_000.0).abs() < 1.0);
         let at = [1_000_000.0, 5_100_000.0, 5_210_000.0].map(|us| clock.sample(us));
-        assert!(
-            [48_000.0, 240_000.0, 240_480.0].iter().zip(at).all(|(expected, at)| (expected - at).abs() < 0.01),
-            "{at:?}"
-        );
+        let expected = [48_000.0, 240_000.0, 240_480.0];
+        assert!(expected.iter().zip(at).all(|(expected, at)| (expected - at).abs() < 0.01), "{at:?}");
+        assert!((clock.us_a_sample() - NOMINAL_US).abs() < 1e-9, "{}", clock.us_a_sample());
     }
 
     #[test]
@@ -197,9 +200,9 @@ mod tests {
         let mut report =
             Report { period: 64, rate: 48_000, samples: 7, connected: Some(3), late: [3, 2, 1], ..Report::default() };
         report.runs.push(0, 7, Kind::Same(4));
-        report.clock.note(4, 5);
+        report.clock.note(4, 5, 6);
         // Of the newest period nobody but the probe knows.
-        report.clock.last = None;
+        report.clock.ends = None;
         report.claps_heard = vec![1.5];
         let file = std::env::temp_dir().join(format!("duet-report-{}", std::process::id()));
         report.write(&file).unwrap();
