@@ -32,7 +32,7 @@ pub(crate) const ALL: [Condition; 7] = [
         "1 % lost in bursts of 8",
         NetConditions { bursts: Some(Bursts { average: 0.01, mean_length: 8.0 }), ..QUIET },
     ),
-    condition("jitter", "jitter |normal(0, 5 ms)|, in order", NetConditions { jitter_spread: ms(5), ..QUIET }),
+    condition("jitter", "jitter of half a bell, 5 ms", NetConditions { jitter_spread: ms(5), ..QUIET }),
     Condition {
         pauses: true,
         ..condition("pauses", "stands still for 40 to 150 ms each second", NetConditions::perfect(ms(5)))
