@@ -71,5 +71,5 @@ pub(super) fn start(
 
 /// Returns the name of an end's JACK client with a colon: on one server the second has a number.
 fn port(end: usize, near: &Stage, far: &Stage) -> &'static str {
-    if end == 1 && std::ptr::eq(near, far) { "duet-01:" } else { "duet:" }
+    if end == 1 && std::ptr::eq(near, far) { "Duet-01:" } else { "Duet:" }
 }
