@@ -12,8 +12,8 @@ use faults::testbed::Testbed;
 use super::running::Running;
 use crate::stage::{Stage, free_address};
 
-/// The picture beside the sound: a small one, so that it is sound that is measured.
-const PICTURE: [&str; 4] = ["--source", "pattern:size=64x48:fps=2", "--rate", "100k"];
+/// The picture beside the sound: a small one, so that it is sound that is measured, with a rate that leaves room for sound.
+const PICTURE: [&str; 4] = ["--source", "pattern:size=64x48:fps=2", "--rate", "10M"];
 /// Names of the ends, in the order in which JACK numbers clients of one name.
 const ENDS: [&str; 2] = ["duet-listens", "duet-dials"];
 
