@@ -90,6 +90,10 @@ protection: ## table of what parity is worth against random and bursty loss
 home-lines: ## table of the rate on lines and computers of homes, in virtual time (SEEDS=10 TRACES=FOLDER of mahimahi recordings)
 	cargo run --release --locked -p duet-common --example home_lines
 
+.PHONY: beside
+beside: ## table of a sound program and our picture on one line, in virtual time (SEEDS=5 ROW=20)
+	cargo run --release --locked -p duet-common --example beside
+
 .PHONY: prediction
 prediction: ## pictures and delay with prediction and without, over the same simulated lines; a table (FRAMES=240 RATE=3000000 SEED=1)
 	cargo run --release --locked -p duet-receiver --example prediction

@@ -292,6 +292,10 @@ report! {
         bits_per_pixel: f64, gauge;
         /// Rate that the frames are made for, bits a second.
         rate_target_bps: u64, gauge;
+        /// Rate of sound on the line, said, found or this program's own; not there, or null in the file, where nothing is known of any.
+        beside_bps: Option<u64>, gauge;
+        /// Capacity of the line with all that is on it, looked for while sound is beside; not there, or null, before it is known.
+        line_bps: Option<u64>, gauge;
         /// Round trip; not there, or null in the file, before it is known.
         rtt_us: Option<u64>, gauge;
         /// Share of the datagrams that did not arrive, 0 to 1.
@@ -439,7 +443,7 @@ mod tests {
     fn report_keys_are_a_contract() {
         check_keys(
             &SenderReport::default(),
-            "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss
+            "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss beside_bps line_bps
              black_holes stalled_ms frames_damaged frames_unusable frames_predicted frames_replayed state_mismatches backend device
              stages_us final unix_ms state connected path path_changes reasons
              sound_packets_sent sound_packets_unsent sound_bytes_sent",
@@ -466,9 +470,9 @@ mod tests {
         assert_eq!(
             names(Page::of(&SenderReport::default())),
             wanted(
-                "bits_per_pixel black_holes_total bytes_sent_total connected frames_captured_total
+                "beside_bits_per_second bits_per_pixel black_holes_total bytes_sent_total connected frames_captured_total
                  frames_damaged_total frames_dropped_total frames_predicted_total frames_replayed_total
-                 frames_sent_total frames_unusable_total info loss_ratio rate_target_bits_per_second reasons_total
+                 frames_sent_total frames_unusable_total info line_bits_per_second loss_ratio rate_target_bits_per_second reasons_total
                  rtt_seconds stage_seconds stalled_seconds state state_mismatches_total
                  sound_packets_sent_total sound_packets_unsent_total sound_bytes_sent_total",
             )

@@ -29,6 +29,8 @@ pub(crate) struct Cli {
     pub(crate) source: Option<String>,
     #[arg(long, global = true, value_name = "RATE", help = help("codec.rate"))]
     pub(crate) rate: Option<String>,
+    #[arg(long, global = true, value_name = "RATE", help = help("network.beside"))]
+    pub(crate) beside: Option<String>,
     #[arg(long, global = true, value_name = "on|off|auto", help = help("codec.prediction"))]
     pub(crate) prediction: Option<String>,
     /// Measure the line in both directions, say which way packets took and what pictures it can carry, and end: to a machine
@@ -104,6 +106,7 @@ pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     let path = path.as_deref();
     replace(&mut file.video.source, cli.source.clone());
     replace(&mut file.codec.rate, cli.rate.clone());
+    replace(&mut file.network.beside, cli.beside.clone());
     replace(&mut file.codec.prediction, cli.prediction.clone());
     cli.common.apply(&mut file)?;
     if let Some((name, _)) = called {

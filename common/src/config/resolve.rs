@@ -32,6 +32,10 @@ pub fn resolve_sender(file: &ConfigFile) -> Result<SenderConfig, ConfigError> {
     let rate: Bitrate = checked("codec.rate", codec.rate.parse())?;
     let rate_max: Option<Bitrate> =
         network.rate_max.as_deref().map(|text| checked("network.rate_max", text.parse())).transpose()?;
+    let beside = match network.beside.as_str() {
+        "0" => None,
+        text => Some(checked("network.beside", text.parse())?),
+    };
     Ok(SenderConfig {
         shared: shared(file, true)?,
         size: video.size.as_deref().map(|text| checked("video.size", parse_size(text))).transpose()?,
@@ -49,6 +53,7 @@ pub fn resolve_sender(file: &ConfigFile) -> Result<SenderConfig, ConfigError> {
         )?,
         rate_most: rate_max.unwrap_or(Bitrate::from_bps(rate.as_bps().saturating_mul(2))),
         rate: rate_max.map_or(rate, |max| rate.min(max)),
+        beside,
         protection: choice("expert.fec", &expert.fec, &[("auto", Protection::Auto), ("off", Protection::Off)])?,
         controller: choice(
             "expert.controller",

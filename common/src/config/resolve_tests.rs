@@ -27,7 +27,7 @@ fn empty_files_give_the_defaults() {
 fn every_key_is_read() {
     let config = sender(&format!(
         "[video]\nsource = \"pattern\"\nsize = \"17x31\"\nfps = 29.97\n\
-         [codec]\nprediction = \"off\"\nrate = \"50M\"\n[network]\nmode = \"dial\"\nrate_max = \"30M\"\nshare_port = true\n\
+         [codec]\nprediction = \"off\"\nrate = \"50M\"\n[network]\nmode = \"dial\"\nrate_max = \"30M\"\nbeside = \"1.8M\"\nshare_port = true\n\
          [[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
          [stats]\nfile = \"/s\"\n[record]\npath = \"/r\"\n\
          [effects]\ndetail = 1.25\nnoise = 3\nstill_noise = 2.5\neven_light = 0.5\n\
@@ -37,6 +37,9 @@ fn every_key_is_read() {
     ))
     .unwrap();
     assert_eq!(config.rate, Bitrate::from_bps(30_000_000));
+    let beside = |text: &str| sender(text).unwrap().beside;
+    assert_eq!((config.beside, beside("")), (Some(Bitrate::from_bps(1_800_000)), None));
+    assert_eq!(beside("[network]\nbeside = \"0\""), None);
     assert_eq!(config.frame_rate, FrameRate::new(30_000, 1001));
     assert_eq!((config.protection, sender("").unwrap().protection), (Protection::Off, Protection::Auto));
     assert_eq!(config.codec.levels, Levels::AtMost(5));
@@ -93,6 +96,8 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[codec]\nrate = \"fast\""), "codec.rate", "20M");
     check_refused(sender("[codec]\nrate = \"10\""), "codec.rate", "did you mean 10M?");
     check_refused(sender("[network]\nrate_max = \"10\""), "network.rate_max", "did you mean 10M?");
+    check_refused(sender("[network]\nbeside = \"2\""), "network.beside", "did you mean 2M?");
+    check_refused(sender("[network]\nbeside = \"-2M\""), "network.beside", "-2M");
     check_refused(sender("[expert]\nlevels = 15"), "expert.levels", "1 to 14");
     check_refused(sender("[expert]\nlevels = \"deep\""), "expert.levels", "full");
     check_refused(sender("[expert]\nchroma = \"422\""), "expert.chroma", "`420`, `444`, `grey`");

@@ -91,6 +91,17 @@ impl SenderSession {
         self.video.on_target(&self.path);
     }
 
+    /// Sets the rate of others' sound on the line.
+    pub fn set_beside(&mut self, declared: Option<Bitrate>) {
+        self.path.set_beside(declared);
+        self.video.on_target(&self.path);
+    }
+
+    /// Returns the rate of sound on the line, and what that bears, as far as they are known.
+    pub fn beside(&self) -> (Option<Bitrate>, Option<Bitrate>) {
+        (self.path.beside(), self.path.line())
+    }
+
     /// Sets what a datagram can hold, from the next frame on, bytes.
     pub fn set_max_datagram(&mut self, bytes: usize) {
         self.path.set_max_datagram(bytes);

@@ -34,11 +34,11 @@ use self::loss::LossMeter;
 pub(crate) use self::outbox::Outbox;
 pub use self::outcome::{Datagram, FeedbackOutcome, PathCounters};
 use self::peer_clock::PeerClock;
-use self::rate::{RateControl, Told};
+use self::rate::{Beside, RateControl, Told};
 use self::reception::Reception;
 use self::sent::{Arrival, SentLog, round_trip};
 use self::shares::Shares;
-pub use self::shares::{Rank, Share};
+pub use self::shares::{Rank, SOUND_RANK, Share};
 use self::watch::Watch;
 use crate::act_limit::ActLimit;
 use crate::reason::{Reason, Reasons};
@@ -46,7 +46,7 @@ use crate::units::{Bitrate, SequenceNumber, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage};
 use crate::wire::feedback::{FeedbackError, FeedbackHeader, is_feedback};
 use crate::wire::media::Envelope;
-use crate::wire::{PROTOCOL_VERSION, on_wire, states};
+use crate::wire::{LOWER_LAYERS_BYTES, PROTOCOL_VERSION, on_wire, states};
 
 /// Pings that are answered: 20 a second for long, as in a receiver's first moments; at once, twice as many as gather
 /// while QUIC waits on a dead line.
@@ -56,6 +56,9 @@ fn pings_allowed(now: Timestamp) -> ActLimit {
 
 /// Longest silence of a line before its connection is given up.
 pub const DEAD_LINE: Duration = Duration::from_secs(8);
+
+/// Datagram on a narrow line beside sound, bytes: with all around it 600, which take a line of 5 Mbit/s a millisecond.
+const SMALL_DATAGRAM: usize = 600 - LOWER_LAYERS_BYTES;
 
 /// Stall of which the receiver is told, together with shorter ones before.
 const STALL_TOLD: Duration = Duration::from_millis(10);
@@ -97,6 +100,8 @@ pub struct Path {
     loss_meter: LossMeter,
     loss: LossEstimate,
     shares: Shares,
+    /// Rate of others' sound on the line, as somebody has said.
+    declared: Option<Bitrate>,
     /// While anything is streamed from here.
     rate: Option<RateControl>,
     watch: Option<Watch>,
@@ -132,6 +137,7 @@ impl Path {
             loss_meter: LossMeter::default(),
             loss: LossEstimate::default(),
             shares: Shares::default(),
+            declared: None,
             rate: None,
             watch: None,
             stalled: Duration::ZERO,
@@ -237,12 +243,41 @@ impl Path {
                 self.watch = Some(Watch::new(now));
             }
         }
+        self.tell_beside();
     }
 
     /// Ends a stream from here. With the last one the rate control ends.
     pub fn end(&mut self, number: u8) {
         if self.shares.remove(number) && self.shares.is_empty() {
             self.end_sending();
+        }
+        self.tell_beside();
+    }
+
+    /// Sets the bits a second of other programs' sound on the same line, as somebody has said; none: there is none, as far as is known.
+    pub fn set_beside(&mut self, declared: Option<Bitrate>) {
+        self.declared = declared.filter(|rate| rate.as_bps() > 0);
+        self.tell_beside();
+    }
+
+    /// Returns the bits a second of sound on the line, of other programs and of the own stream; none: nothing is known of any, and
+    /// frames leave as fast as is best for pictures alone.
+    pub fn beside(&self) -> Option<Bitrate> {
+        let rates = [self.declared, self.shares.sound()].into_iter().flatten();
+        rates.map(Bitrate::as_bps).reduce(u64::saturating_add).map(Bitrate::from_bps)
+    }
+
+    /// Returns what the line bears with all that is on it, bits a second, while there is sound beside and as far as that is known.
+    pub fn line(&self) -> Option<Bitrate> {
+        self.rate.as_ref().and_then(RateControl::line)
+    }
+
+    fn tell_beside(&mut self) {
+        let bps = |rate: Option<Bitrate>| rate.map_or(0.0, |rate| rate.as_bps() as f64);
+        let beside = Beside { others: bps(self.declared), own: bps(self.shares.sound()) };
+        let beside = self.beside().map(|_| beside);
+        if let Some(rate) = &mut self.rate {
+            rate.set_beside(beside);
         }
     }
 
@@ -278,9 +313,10 @@ impl Path {
         self.max_datagram = bytes;
     }
 
-    /// Returns what a datagram can hold, bytes.
+    /// Returns what a datagram can hold, bytes; beside sound on a narrow line less, so that a packet of sound waits for a short one.
     pub fn max_datagram(&self) -> usize {
-        self.max_datagram
+        let is_narrow = self.rate.as_ref().is_some_and(RateControl::is_narrow);
+        if is_narrow { self.max_datagram.min(SMALL_DATAGRAM) } else { self.max_datagram }
     }
 
     /// Changes the most that leaves, also in the middle of a stream.
@@ -309,6 +345,12 @@ impl Path {
     /// Returns the rate at which a burst of datagrams leaves, bits a second.
     pub fn pace(&self) -> Bitrate {
         self.rate.as_ref().map_or(self.rate_max, RateControl::pace)
+    }
+
+    /// Returns the bytes on the wire with which a frame that leaves now may begin at once, beyond the pace, so that the line is known;
+    /// none: all of it leaves at the pace, or faster if no sound is beside.
+    pub(crate) fn burst_bytes(&self, now: Timestamp) -> Option<usize> {
+        self.rate.as_ref().and_then(|rate| rate.burst_bytes(now))
     }
 
     /// Returns true if the peer has been silent for so long that only what is coarse should go.

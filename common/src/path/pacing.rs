@@ -9,9 +9,17 @@ use crate::wire::on_wire;
 /// Shortest time between two bursts: timers are no finer.
 pub(crate) const BURST_INTERVAL: Duration = Duration::from_millis(1);
 
+/// Lateness of a timer that is made up for.
+const LATE_MAX: Duration = Duration::from_micros(2_500);
+
 /// Returns the longest time that a frame's datagrams are spread over: three quarters of the frame interval.
 pub(crate) fn pacing_span(interval: Duration) -> Duration {
     interval * 3 / 4
+}
+
+/// Returns the same beside sound, which bears no bursts: nearly all of the interval.
+pub(crate) fn pacing_span_beside(interval: Duration) -> Duration {
+    interval * 19 / 20
 }
 
 /// A datagram that waits to leave.
@@ -32,11 +40,13 @@ struct Scheduled<P> {
 #[derive(Debug)]
 pub(crate) struct Pacer<P> {
     queue: VecDeque<Scheduled<P>>,
+    /// True if what leaves late shifts all that follows.
+    keeps_pace: bool,
 }
 
 impl<P> Default for Pacer<P> {
     fn default() -> Self {
-        Self { queue: VecDeque::new() }
+        Self { queue: VecDeque::new(), keeps_pace: false }
     }
 }
 
@@ -54,6 +64,7 @@ impl<P: Paced> Pacer<P> {
     /// within `span`.
     pub(crate) fn start(&mut self, packets: Vec<P>, now: Timestamp, span: Duration) -> Dropped {
         let dropped = self.clear();
+        self.keeps_pace = false;
         let total = packets.len();
         let bursts_max = (span.as_micros() / BURST_INTERVAL.as_micros()) as usize;
         let burst_len = total.div_ceil(bursts_max.clamp(1, total.max(1))).max(1);
@@ -66,9 +77,39 @@ impl<P: Paced> Pacer<P> {
         dropped
     }
 
+    /// Replaces all that is queued by `packets`, each of which leaves when those before it have taken their part of `span`, by their
+    /// bytes; only what is less than [`BURST_INTERVAL`] apart leaves together, and the first `burst_bytes` of it, two at least. A
+    /// program that has stood still does not make up for it: all that follows is later.
+    pub(crate) fn spread(
+        &mut self,
+        packets: Vec<P>,
+        now: Timestamp,
+        span: Duration,
+        burst_bytes: Option<usize>,
+    ) -> Dropped {
+        let dropped = self.clear();
+        self.keeps_pace = true;
+        let total: usize = packets.iter().map(|packet| on_wire(packet.bytes())).sum();
+        let (mut before, mut group) = (0, Duration::ZERO);
+        for (place, packet) in packets.into_iter().enumerate() {
+            let at = span.mul_f64(before as f64 / total.max(1) as f64);
+            before += on_wire(packet.bytes());
+            let is_of_burst = burst_bytes.is_some_and(|bytes| before <= bytes || place < 2);
+            if !is_of_burst && at.saturating_sub(group) >= BURST_INTERVAL {
+                group = at;
+            }
+            self.queue.push_back(Scheduled { at: now + group, packet });
+        }
+        dropped
+    }
+
     /// Returns the next datagram that may leave by `now`.
     pub(crate) fn poll(&mut self, now: Timestamp) -> Option<P> {
         let scheduled = self.queue.pop_front_if(|scheduled| scheduled.at <= now)?;
+        let late = now.since(scheduled.at);
+        if self.keeps_pace && late > LATE_MAX {
+            self.queue.iter_mut().for_each(|scheduled| scheduled.at = scheduled.at + (late - LATE_MAX));
+        }
         Some(scheduled.packet)
     }
 

@@ -8,6 +8,9 @@ use crate::units::Bitrate;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(pub u8);
 
+/// Rank of sound: it has its own before all others, and nothing else may make it wait.
+pub const SOUND_RANK: Rank = Rank(1);
+
 /// The wishes of a stream for its part of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
@@ -44,6 +47,12 @@ impl Shares {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Returns what the streams of sound need; none: there is none.
+    pub(super) fn sound(&self) -> Option<Bitrate> {
+        let needs = self.0.iter().filter(|(_, share)| share.rank == SOUND_RANK).filter_map(|(_, share)| share.needs);
+        needs.map(Bitrate::as_bps).reduce(u64::saturating_add).map(Bitrate::from_bps)
     }
 
     /// Returns the longest time between two frames of any stream.

@@ -1,11 +1,11 @@
 //! A sender and a receiver of 720p60, or fewer frames a second, over one bottleneck, alone or with a TCP flow in the
 //! same queue, in virtual time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use common::netsim::session::{ReceiverSession, SenderSession};
-use common::netsim::{Network, Pauses, Scenario};
+use common::netsim::{NetConditions, Network, Pauses, Scenario};
 use common::stream::video::protection::Protection;
 use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions};
 use common::units::{Bitrate, Timestamp};
@@ -17,9 +17,13 @@ use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::run::coded_size;
 
+pub(crate) mod beside;
 pub(crate) mod home;
+pub(crate) mod sound;
 pub(crate) mod tcp;
 
+use self::beside::Known;
+use self::sound::Sound;
 use self::tcp::Tcp;
 
 /// Milliseconds.
@@ -100,6 +104,7 @@ pub(crate) struct Call {
     inbox: VecDeque<(Timestamp, Vec<u8>)>,
     control: VecDeque<(Timestamp, bool, ControlMessage)>,
     pub(crate) tcp: Option<Tcp>,
+    pub(crate) sound: Option<Sound>,
     /// No feedback gets through before this.
     pub(crate) silent_until: Timestamp,
     /// Part of the budget that the pictures need.
@@ -111,6 +116,8 @@ pub(crate) struct Call {
     bytes: usize,
     /// Wait of each media datagram, and when it came since the stream began.
     pub(crate) waits: Vec<(Duration, Duration)>,
+    /// Of each frame, by its time of capture since the stream began: the time until its last datagram came, beyond the path.
+    pub(crate) frames: BTreeMap<Duration, Duration>,
 }
 
 impl Call {
@@ -125,6 +132,26 @@ impl Call {
         max: Bitrate,
         media: impl Into<Scenario>,
         back: impl Into<Scenario>,
+    ) -> Self {
+        Self::begun(frames_a_second, max, media, back, |_| {})
+    }
+
+    /// Creates a call of which so much is known of the sound beside.
+    pub(crate) fn beside(frames_a_second: u32, max: Bitrate, media: Scenario, known: Known) -> Self {
+        let back = NetConditions::perfect(media.at(Duration::ZERO).delay);
+        Self::begun(frames_a_second, max, media, back, |sender| {
+            if let Known::Declared(rate) = known {
+                sender.set_beside(Some(rate));
+            }
+        })
+    }
+
+    fn begun(
+        frames_a_second: u32,
+        max: Bitrate,
+        media: impl Into<Scenario>,
+        back: impl Into<Scenario>,
+        set: impl FnOnce(&mut SenderSession),
     ) -> Self {
         let params = params(frames_a_second);
         let now = Timestamp::from_us(1_000_000);
@@ -146,6 +173,7 @@ impl Call {
             inbox: VecDeque::new(),
             control: VecDeque::new(),
             tcp: None,
+            sound: None,
             silent_until: Timestamp::default(),
             detail: 1.0,
             start: now + ms(500),
@@ -153,7 +181,9 @@ impl Call {
             wait: Duration::ZERO,
             bytes: 0,
             waits: vec![],
+            frames: BTreeMap::new(),
         };
+        set(&mut call.sender);
         call.sender.on_connected(now, MAX_DATAGRAM);
         call.receiver.on_connected(now);
         call.run_until(now + ms(500));
@@ -213,6 +243,13 @@ impl Call {
         waits.get((waits.len() as f64 * share) as usize).copied().unwrap_or_default()
     }
 
+    /// Returns the time that `share` of the frames captured within a time took until the last datagram came, beyond the path.
+    pub(crate) fn latency(&self, share: f64, from: Duration, to: Duration) -> Duration {
+        let mut times: Vec<_> = self.frames.range(from..to).map(|(_, took)| *took).collect();
+        times.sort_unstable();
+        times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default()
+    }
+
     /// Returns the time at which an end runs: now, or after its stall.
     fn runs_again(&self, end: usize) -> Timestamp {
         match self.stalls[end].end(self.now.since(self.start)) {
@@ -234,6 +271,7 @@ impl Call {
                 after(self.delivery(self.feedback.next_arrival()), sender),
                 self.control.front().and_then(|front| after(Some(front.0), if front.1 { sender } else { receiver })),
                 self.tcp.as_ref().and_then(Tcp::next_at),
+                self.sound.as_ref().and_then(Sound::next_at),
             ];
             let Some(next) = next.into_iter().flatten().min().filter(|&next| next <= end) else { break };
             self.now = next.max(self.now);
@@ -258,9 +296,15 @@ impl Call {
             {
                 continue;
             }
+            if let Some(sound) = &mut self.sound
+                && sound.on_packet(&datagram, now, self.start)
+            {
+                continue;
+            }
             let (header, _) = MediaHeader::parse(&datagram).unwrap();
-            let sent = header.envelope.sent();
+            let (sent, capture) = (header.envelope.sent(), header.envelope.capture);
             let wait = now.since(sent).saturating_sub(self.delay);
+            self.frames.insert(capture.since(self.start), now.since(capture).saturating_sub(self.delay));
             self.wait = self.wait.max(wait);
             self.waits.push((now.since(self.start), wait));
             self.bytes += datagram.len() + 60;
@@ -271,6 +315,11 @@ impl Call {
         }
         if sender_runs {
             self.exchange_sender(now);
+        }
+        if let Some(sound) = &mut self.sound {
+            while let Some(packet) = sound.poll(now) {
+                self.media.push(packet, now);
+            }
         }
         if let Some(tcp) = &mut self.tcp {
             while let Some(segment) = tcp.poll(now) {

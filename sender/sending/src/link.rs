@@ -46,6 +46,8 @@ pub(crate) struct Parts {
     pub(crate) dials: bool,
     /// See [`Stream::is_for_one_stream`].
     pub(crate) one_stream: bool,
+    /// Rate of another program's sound on the same line, as somebody has said.
+    pub(crate) beside: Option<Bitrate>,
     /// Those who may ask for another rate.
     pub(crate) own: OwnSide,
     pub(crate) given: Option<Given>,
@@ -70,8 +72,10 @@ pub struct SenderLink {
     counters: PathCounters,
     /// As it was asked for last during the call.
     rate_max: Bitrate,
-    /// The path's target as it was last.
+    /// The path's target as it was last, what sound is on the line and what that bears.
     rate_target: Bitrate,
+    beside: Option<Bitrate>,
+    line: Option<Bitrate>,
     /// Time at which something came last, while somebody is connected.
     heard: Option<Timestamp>,
     action: Option<Action>,
@@ -83,6 +87,8 @@ impl SenderLink {
         Self {
             rate_max: parts.own.rate(),
             rate_target: parts.own.rate(),
+            beside: None,
+            line: None,
             parts,
             stages: StageHistograms::default(),
             given: 0,
@@ -267,6 +273,8 @@ impl SenderLink {
             sound: self.parts.sound.as_ref().map(SoundSide::sent).unwrap_or_default(),
             bits_per_pixel: 8.0 * counters.coded_bytes as f64 / pixels,
             rate_target_bps: self.rate_target.as_bps(),
+            beside_bps: self.beside.map(Bitrate::as_bps),
+            line_bps: self.line.map(Bitrate::as_bps),
             rtt_us: self.counters.rtt.map(|rtt| rtt.as_micros() as u64).or(self.rtt_us),
             loss: self.counters.loss(),
             black_holes: self.black_holes.iter().sum(),
@@ -286,6 +294,7 @@ impl SenderLink {
 impl Stream for SenderLink {
     fn on_connected(&mut self, _: &Peer, path: &mut Path, now: Timestamp) {
         self.heard = Some(now);
+        path.set_beside(self.parts.beside);
         self.parts.stream.on_connected(path, now);
         self.on_target(path);
     }
@@ -342,6 +351,7 @@ impl Stream for SenderLink {
 
     fn on_tick(&mut self, state: Option<LinkState>, path: &mut Path, now: Timestamp) {
         self.path.look(state);
+        (self.beside, self.line) = (path.beside(), path.line());
         let rate = self.parts.own.rate();
         if std::mem::replace(&mut self.rate_max, rate) != rate {
             tracing::info!("sending {rate} at most");

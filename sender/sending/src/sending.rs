@@ -169,6 +169,7 @@ impl Sending {
             stats,
             dials: shared.mode.dials(),
             one_stream: frames_max.is_some() || is_finite,
+            beside: config.beside,
             own: own.clone(),
             given,
             recording: recording.map(|recording| Recorder::new(recording, params)),

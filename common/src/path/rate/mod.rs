@@ -43,10 +43,12 @@
 //! delay of each datagram is known relative to the shortest, so that the queueing delay is measured, the slope of the
 //! trendline only detects a collapse within one frame, and bursts show how far the target may grow at once.
 
+mod beside;
 mod capacity;
 mod cubic;
 mod delay;
 mod excess;
+mod line;
 mod rules;
 
 use std::time::Duration;
@@ -55,6 +57,8 @@ use self::capacity::Capacity;
 use self::cubic::Cubic;
 use self::delay::{QueueDelay, WAIT_NONE_US};
 use self::excess::ExcessLoss;
+pub(super) use self::line::Beside;
+use self::line::Line;
 use super::sent::Arrival;
 use crate::reason::{Change, Queue, Reason};
 use crate::units::{Bitrate, Timestamp};
@@ -162,6 +166,10 @@ pub(super) struct RateControl {
     mode: Regime,
     delay: QueueDelay,
     capacity: Capacity,
+    /// Sound on the line, and what is known of the line then.
+    beside: Option<Beside>,
+    line: Line,
+    is_narrow: bool,
     loss: ExcessLoss,
     rtt_min: Duration,
     /// Time since which what is sent takes the way of now.
@@ -258,6 +266,9 @@ impl RateControl {
             mode: Regime::Alone,
             delay: QueueDelay::new(interval),
             capacity: Capacity::new(SHOWN_MAX * max_bps),
+            beside: None,
+            line: Line::default(),
+            is_narrow: true,
             loss: ExcessLoss::default(),
             rtt_min: Duration::MAX,
             way_since: now,
@@ -310,6 +321,9 @@ impl RateControl {
 
     /// Returns the rate at which a frame leaves.
     pub(super) fn pace(&self) -> Bitrate {
+        if let Some(beside) = self.beside {
+            return Bitrate::from_bps(self.pace_beside(beside) as u64);
+        }
         let bps = match self.capacity.shown() {
             // Into a queue that is full already a burst would only overflow.
             _ if matches!(self.mode, Regime::Competing { .. }) => {
@@ -329,6 +343,7 @@ impl RateControl {
 
     /// Takes a datagram that has left and takes so many bytes on the wire.
     pub(super) fn on_sent(&mut self, bytes: usize, now: Timestamp) {
+        self.line.on_sent(now);
         let used = &mut self.used;
         used.sent_bits += 8.0 * bytes as f64;
         used.allowed_bits += self.target_bps * now.since(used.last).as_secs_f64();
@@ -384,11 +399,15 @@ impl RateControl {
             let is_unsure = arrival.is_unsure || told.unsure_from.is_some_and(|from| from <= arrival.received);
             let wait = self.delay.on_arrival(arrival, is_unsure);
             self.capacity.on_arrival(arrival, wait);
+            if let Some(beside) = self.beside {
+                self.line.on_arrival(arrival, wait, beside.others);
+            }
         }
         let persists = self.loss.on_fates(told.fates.0, told.fates.1, now);
         if is_of_way {
             self.update(told, persists, now);
         }
+        self.follow_line(now);
         self.updated = now;
         self.note_growth(now);
         self.note_probing(now);
@@ -441,7 +460,7 @@ impl RateControl {
     /// Tells when bursts leave faster to see what the line takes, while the target would be raised.
     fn note_probing(&mut self, now: Timestamp) {
         let is_told = self.probed.is_some_and(|at| now.since(at) < PROBING_TOLD);
-        let may_grow = matches!(self.mode, Regime::Alone) && self.target_bps < self.max_bps;
+        let may_grow = matches!(self.mode, Regime::Alone) && self.target_bps < self.max_bps && self.beside.is_none();
         if let Some(shown) = self.capacity.shown()
             && !is_told
             && may_grow

@@ -150,6 +150,10 @@ impl RateControl {
         let doubted = self.doubt.filter(|doubt| now < doubt.until).map_or(f64::MAX, |doubt| doubt.bps);
         let shown = self.capacity.shown().map(|shown| shown.min(doubted));
         let grown = match shown {
+            // The line is known, and the target never beyond what it leaves.
+            _ if self.beside.is_some() => {
+                self.target_bps + (self.most_bps() - self.target_bps) * (1.0 - 1.0 / by(FOLLOW_S))
+            }
             Some(_) if self.target_bps > OF_SHOWN * doubted => self.target_bps * by(DOUBT_GROWTH_S),
             Some(shown) => {
                 let room = (OF_SHOWN * shown - self.target_bps).max(0.0);
@@ -210,7 +214,7 @@ impl RateControl {
     }
 
     pub(super) fn set_target(&mut self, bps: f64) {
-        self.target_bps = bps.clamp(self.least_bps, self.max_bps);
+        self.target_bps = bps.clamp(self.least_bps, self.most_bps());
     }
 
     fn rtt_with(&self, standing_us: i64) -> Duration {

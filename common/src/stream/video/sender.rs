@@ -17,7 +17,7 @@ use super::budget::Budget;
 use super::packetise::{Packet, packetise};
 use super::protection::{PARITY_EXTRA_BYTES, Protection, Protector};
 use crate::act_limit::ActLimit;
-use crate::path::pacing::{Pacer, pacing_span};
+use crate::path::pacing::{Pacer, pacing_span, pacing_span_beside};
 use crate::path::{FeedbackOutcome, Outbox, Path, ProtocolViolation, Rank, Share};
 use crate::reason::{Reason, Reasons};
 use crate::units::{Bitrate, FrameId, Timestamp};
@@ -322,13 +322,18 @@ impl VideoSender {
         let wire_bytes: usize = protected.packets.iter().map(|packet| on_wire(packet.bytes())).sum();
         let pace = path.pace();
         let span = Duration::from_secs_f64(8.0 * wire_bytes as f64 / pace.as_bps().max(1) as f64);
-        let span = span.min(pacing_span(self.params.frame_rate.interval()));
+        let interval = self.params.frame_rate.interval();
 
         self.drop_unsent();
         let coarse = protected.packets.iter().filter(|packet| packet.begins_before(coarse_blocks));
         let coarse_groups = coarse.filter_map(|packet| packet.place).map(|place| place.group).max().unwrap_or(0);
         let datagrams = packet_count;
-        self.pacer.start(protected.packets, now, span);
+        if path.beside().is_some() {
+            let span = span.min(pacing_span_beside(interval));
+            self.pacer.spread(protected.packets, now, span, path.burst_bytes(now));
+        } else {
+            self.pacer.start(protected.packets, now, span.min(pacing_span(interval)));
+        }
         self.current = Some(CurrentFrame {
             id,
             steps: frame.header,

@@ -1,0 +1,72 @@
+//! Target and pace while sound shares the line: what [`Line`] shows, less the sound, and somewhat less than all.
+
+use super::line::{Beside, Line};
+use super::{PACE, RateControl};
+use crate::units::{Bitrate, Timestamp};
+
+/// Share of the line that all take together.
+const USE: f64 = 0.82;
+/// Share of what the sound leaves at which a frame leaves.
+const GENTLE_PACE: f64 = 0.95;
+/// Highest target before the line is known, bits a second: a line of 4 Mbit/s bears it with the sound.
+const START_BESIDE_BPS: f64 = 1.5e6;
+/// Line on which a large datagram takes too long, bits a second: below it they are small, and above the other one large again.
+const NARROW_BPS: [f64; 2] = [6e6, 7e6];
+
+impl RateControl {
+    /// Sets what sound is on the line; none: there is none.
+    pub(in crate::path) fn set_beside(&mut self, beside: Option<Beside>) {
+        if beside.is_some() != self.beside.is_some() {
+            (self.line, self.is_narrow) = (Line::default(), true);
+        }
+        self.beside = beside;
+        self.set_target(self.target_bps);
+    }
+
+    /// Returns true if datagrams should be small: a large one would hold the sound up.
+    pub(in crate::path) fn is_narrow(&self) -> bool {
+        self.beside.is_some() && self.is_narrow
+    }
+
+    /// Returns what the line bears with all that is on it, as far as that is looked for and known.
+    pub(in crate::path) fn line(&self) -> Option<Bitrate> {
+        self.beside.and(self.line.bears()).map(|bps| Bitrate::from_bps(bps as u64))
+    }
+
+    /// Returns the bytes on the wire with which a frame may begin at once, so that the line is known.
+    pub(in crate::path) fn burst_bytes(&self, now: Timestamp) -> Option<usize> {
+        self.beside.and_then(|_| self.line.burst_bytes(now))
+    }
+
+    /// Returns the highest target.
+    pub(super) fn most_bps(&self) -> f64 {
+        let most = match (self.beside, self.line.bears()) {
+            (None, _) => return self.max_bps,
+            (Some(beside), Some(bears)) => USE * bears - beside.others,
+            (Some(_), None) => START_BESIDE_BPS,
+        };
+        most.clamp(self.least_bps, self.max_bps)
+    }
+
+    /// Returns the rate at which a frame leaves beside sound, bits a second.
+    pub(super) fn pace_beside(&self, beside: Beside) -> f64 {
+        match self.line.bears() {
+            // The rest of what a slow line has is still better than a frame that never ends.
+            Some(bears) => GENTLE_PACE * (bears - beside.others - beside.own).max(self.target_bps - beside.own),
+            None => PACE * self.target_bps,
+        }
+    }
+
+    /// Takes what the last feedback report has shown of the line.
+    pub(super) fn follow_line(&mut self, now: Timestamp) {
+        if self.beside.is_none() {
+            return;
+        }
+        self.line.forget(now.since(self.updated));
+        let [narrow, wide] = NARROW_BPS;
+        if let Some(bears) = self.line.bears() {
+            self.is_narrow = bears < if self.is_narrow { wide } else { narrow };
+        }
+        self.set_target(self.target_bps);
+    }
+}
