@@ -63,6 +63,8 @@ pub enum Reason {
     CeilingSet { ceiling: Bitrate, patience: Duration },
     /// The target has been beyond the ceiling for long enough without loss.
     CeilingForgotten { ceiling: Bitrate },
+    /// Another program sends steadily on the line, as sound is sent: frames leave more gently from now on.
+    SoundFound { found: Bitrate, line: Bitrate },
     /// Bursts in a queue showed a faster line than there was: they are not believed for some time.
     BurstsDoubted { shown: Bitrate, arrived: Bitrate, span: Duration },
     /// The target has grown by a tenth.
@@ -106,6 +108,8 @@ named! {
         CompetitionEnded = "competition_ended",
         CeilingSet = "ceiling_set",
         CeilingForgotten = "ceiling_forgotten",
+        /// Sound of another program was found on the line.
+        SoundFound = "sound_found",
         BurstsDoubted = "bursts_doubted",
         GrowthBegan = "growth_began",
         GrowthEnded = "growth_ended",
@@ -142,6 +146,7 @@ impl Cause {
             Self::CompetitionEnded => "nobody else fills the line any more",
             Self::CeilingSet => "the line loses what is beyond a rate, so more is tried slowly",
             Self::CeilingForgotten => "the line carries more than before",
+            Self::SoundFound => "leaves room for a sound program",
             Self::BurstsDoubted => "the line has looked faster than it is",
             Self::GrowthBegan => "the line has room, so more is sent",
             Self::GrowthEnded => "the rate has stopped growing",
@@ -174,6 +179,7 @@ impl Reason {
             Self::CompetitionEnded { .. } => Cause::CompetitionEnded,
             Self::CeilingSet { .. } => Cause::CeilingSet,
             Self::CeilingForgotten { .. } => Cause::CeilingForgotten,
+            Self::SoundFound { .. } => Cause::SoundFound,
             Self::BurstsDoubted { .. } => Cause::BurstsDoubted,
             Self::GrowthBegan { .. } => Cause::GrowthBegan,
             Self::GrowthEnded { .. } => Cause::GrowthEnded,
@@ -247,6 +253,12 @@ impl Display for Reason {
             Self::CompetitionEnded { target } => write!(f, "competition is over: the queue is empty, target {target}"),
             Self::CeilingSet { ceiling, patience } => {
                 write!(f, "ceiling {ceiling}: beyond it the line loses; slow growth there for {}", Ms(patience))
+            }
+            Self::SoundFound { found, line } => {
+                write!(
+                    f,
+                    "another program sends {found} steadily, as sound is sent, on a line of {line}: pictures make room for it"
+                )
             }
             Self::CeilingForgotten { ceiling } => {
                 write!(f, "ceiling {ceiling} forgotten: the target has been beyond it without loss")

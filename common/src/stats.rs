@@ -498,7 +498,7 @@ mod tests {
         check_keys(
             &keys(serde_json::to_value(SenderReport::default()).unwrap()),
             "cut_delay cut_collapse cut_loss cut_silence cut_competition queue_emptied queue_stands silence_over
-             competition_began competition_probed competition_ended ceiling_set ceiling_forgotten bursts_doubted
+             competition_began competition_probed competition_ended ceiling_set ceiling_forgotten sound_found bursts_doubted
              growth_began growth_ended probing_began detail_left_out frame_overtaken",
         );
         check_keys(

@@ -8,9 +8,11 @@ mod call;
 use std::time::Duration;
 
 use call::beside::{FROM, Known, Outcome, Row, SAMPLES, TO, line, rows, sound};
+use call::home::ROWS;
 use call::sound::Sound;
+use call::tcp::Tcp;
 use call::{Call, mbit, ms};
-use common::netsim::{Network, Scenario};
+use common::netsim::{NetConditions, Network, Scenario, lines};
 use common::units::Timestamp;
 
 const fn s(seconds: u64) -> Duration {
@@ -59,6 +61,53 @@ fn sound_that_was_declared_does_not_suffer() {
         }
     }
     assert!(u64::from(harmed) > 12 * seeds(), "the model shows the harm where nothing is said: {harmed}");
+}
+
+#[test]
+fn sound_that_nobody_has_declared_is_found() {
+    for row in rows().iter().filter(|row| row.line <= 20) {
+        for seed in 0..seeds() {
+            let mut call = row.call(seed, Known::Found);
+            call.run(s(18));
+            let (rate, found) = (Sound::rate(SAMPLES).as_bps() as f64, call.sender.beside().0);
+            let found = found.unwrap_or_else(|| panic!("{row:?}, seed {seed}: nothing")).as_bps() as f64;
+            assert!((0.7..1.4).contains(&(found / rate)), "{row:?}, seed {seed}: {found}");
+            let (p99_ms, late) = call.sound.as_ref().unwrap().harm(s(10), s(18));
+            assert!(p99_ms < alone_ms(row, seed) + 2.0 && late == 0.0, "{row:?}, seed {seed}: {p99_ms} ms, {late}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_found_where_no_sound_is() {
+    let mut calls = vec![];
+    for row in rows() {
+        let mut call = row.call(0, Known::Apart);
+        call.run(s(12));
+        calls.push((format!("{row:?}"), call));
+    }
+    for row in ROWS {
+        calls.push((format!("{row:?}"), row.run(0, false).0));
+    }
+    let way = NetConditions::perfect(ms(25));
+    for seed in 0..3 {
+        for (name, line) in
+            [("steps", lines::steps(seed, s(30), way, ms(500))), ("mobile", lines::mobile(seed, s(30), way, ms(200)))]
+        {
+            let mut call = Call::new(mbit(20), line, way);
+            call.run(s(30));
+            calls.push((format!("{name} {seed}"), call));
+        }
+    }
+    for rate in [3, 5, 10, 20, 50] {
+        let mut call = Call::new(mbit(2 * rate), way.limited(mbit(rate), ms(100)), way);
+        call.run(s(4));
+        call.tcp = Some(Tcp::new(ms(25)));
+        call.run(s(20));
+        calls.push((format!("TCP on {rate}"), call));
+    }
+    let found: Vec<_> = calls.iter().filter_map(|(name, call)| Some((name, call.sender.beside().0?))).collect();
+    assert!(found.is_empty(), "of {}: {found:#?}", calls.len());
 }
 
 #[test]

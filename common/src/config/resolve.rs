@@ -33,7 +33,8 @@ pub fn resolve_sender(file: &ConfigFile) -> Result<SenderConfig, ConfigError> {
     let rate_max: Option<Bitrate> =
         network.rate_max.as_deref().map(|text| checked("network.rate_max", text.parse())).transpose()?;
     let beside = match network.beside.as_str() {
-        "0" => None,
+        "auto" => None,
+        "0" => Some(Bitrate::from_bps(0)),
         text => Some(checked("network.beside", text.parse())?),
     };
     Ok(SenderConfig {

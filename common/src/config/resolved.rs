@@ -36,7 +36,7 @@ pub struct SenderConfig {
     /// Most that the rate may be raised to during a call: `rate_max`, or twice the rate.
     pub rate_most: Bitrate,
     pub rate: Bitrate,
-    /// Rate of another program's sound on the same line, as somebody has said.
+    /// Rate of another program's sound on the same line, as somebody has said, 0 where there is none; unset: it is found.
     pub beside: Option<Bitrate>,
     pub protection: Protection,
     pub controller: Controller,

@@ -100,7 +100,7 @@ pub struct Path {
     loss_meter: LossMeter,
     loss: LossEstimate,
     shares: Shares,
-    /// Rate of others' sound on the line, as somebody has said.
+    /// Rate of others' sound on the line, as somebody has said; none: it is looked for.
     declared: Option<Bitrate>,
     /// While anything is streamed from here.
     rate: Option<RateControl>,
@@ -254,17 +254,24 @@ impl Path {
         self.tell_beside();
     }
 
-    /// Sets the bits a second of other programs' sound on the same line, as somebody has said; none: there is none, as far as is known.
+    /// Sets the bits a second of other programs' sound on the same line, as somebody has said, 0 where there is none; none: what takes a
+    /// part of the line as sound does is found.
     pub fn set_beside(&mut self, declared: Option<Bitrate>) {
-        self.declared = declared.filter(|rate| rate.as_bps() > 0);
+        self.declared = declared;
         self.tell_beside();
     }
 
     /// Returns the bits a second of sound on the line, of other programs and of the own stream; none: nothing is known of any, and
     /// frames leave as fast as is best for pictures alone.
     pub fn beside(&self) -> Option<Bitrate> {
-        let rates = [self.declared, self.shares.sound()].into_iter().flatten();
+        let others = self.others().filter(|rate| rate.as_bps() > 0);
+        let rates = [others, self.shares.sound()].into_iter().flatten();
         rates.map(Bitrate::as_bps).reduce(u64::saturating_add).map(Bitrate::from_bps)
+    }
+
+    /// Returns the rate of others' sound, as somebody has said, or as it was found.
+    fn others(&self) -> Option<Bitrate> {
+        self.declared.or_else(|| self.rate.as_ref().and_then(RateControl::found))
     }
 
     /// Returns what the line bears with all that is on it, bits a second, while there is sound beside and as far as that is known.
@@ -274,10 +281,10 @@ impl Path {
 
     fn tell_beside(&mut self) {
         let bps = |rate: Option<Bitrate>| rate.map_or(0.0, |rate| rate.as_bps() as f64);
-        let beside = Beside { others: bps(self.declared), own: bps(self.shares.sound()) };
+        let beside = Beside { others: bps(self.others()), own: bps(self.shares.sound()) };
         let beside = self.beside().map(|_| beside);
         if let Some(rate) = &mut self.rate {
-            rate.set_beside(beside);
+            rate.set_beside(beside, self.declared.is_none());
         }
     }
 

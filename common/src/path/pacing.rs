@@ -118,6 +118,11 @@ impl<P: Paced> Pacer<P> {
         self.queue.front().map(|scheduled| scheduled.at)
     }
 
+    /// Returns the time at which the last datagram may leave.
+    pub(crate) fn last_at(&self) -> Option<Timestamp> {
+        self.queue.back().map(|scheduled| scheduled.at)
+    }
+
     /// Returns the number of datagrams that have not left.
     pub(crate) fn len(&self) -> usize {
         self.queue.len()

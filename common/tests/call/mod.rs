@@ -139,10 +139,10 @@ impl Call {
     /// Creates a call of which so much is known of the sound beside.
     pub(crate) fn beside(frames_a_second: u32, max: Bitrate, media: Scenario, known: Known) -> Self {
         let back = NetConditions::perfect(media.at(Duration::ZERO).delay);
-        Self::begun(frames_a_second, max, media, back, |sender| {
-            if let Known::Declared(rate) = known {
-                sender.set_beside(Some(rate));
-            }
+        Self::begun(frames_a_second, max, media, back, |sender| match known {
+            Known::Declared(rate) => sender.set_beside(Some(rate)),
+            Known::Nothing => sender.set_beside(Some(Bitrate::from_bps(0))),
+            Known::Apart | Known::Found => {}
         })
     }
 

@@ -120,7 +120,7 @@ impl SenderLink {
     }
 
     /// Gives the stream a frame if there is one and the stream may have it: one of a live source at once, so that the newest takes
-    /// the place of one that is leaving; one of a file when the one before has left.
+    /// the place of one that is leaving, unless sound beside makes that one take nearly all of its time; one of a file when the one before has left.
     fn give(&mut self, path: &mut Path, now: Timestamp) -> bool {
         // A stream that has begun is known before a frame is taken for it, or the frame would count as one of the stream before.
         self.take_events(path, now);
@@ -130,7 +130,7 @@ impl SenderLink {
         }
         let counters = stream.stats();
         let is_idle = counters.frames_sent + counters.frames_cut + counters.frames_unwanted >= self.given;
-        if !self.parts.info.is_live && !is_idle {
+        if !is_idle && (!self.parts.info.is_live || stream.is_about_to_end(path, now)) {
             return false;
         }
         let Some(encoded) = self.parts.coded.try_take() else {

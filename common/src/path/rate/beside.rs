@@ -1,7 +1,8 @@
 //! Target and pace while sound shares the line: what [`Line`] shows, less the sound, and somewhat less than all.
 
 use super::line::{Beside, Line};
-use super::{PACE, RateControl};
+use super::{PACE, RateControl, Regime, bitrate};
+use crate::reason::Reason;
 use crate::units::{Bitrate, Timestamp};
 
 /// Share of the line that all take together.
@@ -14,13 +15,30 @@ const START_BESIDE_BPS: f64 = 1.5e6;
 const NARROW_BPS: [f64; 2] = [6e6, 7e6];
 
 impl RateControl {
-    /// Sets what sound is on the line; none: there is none.
-    pub(in crate::path) fn set_beside(&mut self, beside: Option<Beside>) {
-        if beside.is_some() != self.beside.is_some() {
+    /// Sets what sound is on the line; none: there is none, as far as is known. `looks`: whether others' is looked for.
+    pub(in crate::path) fn set_beside(&mut self, beside: Option<Beside>, looks: bool) {
+        if beside.is_some() && self.beside.is_none() && self.line.found.bps.is_none() {
             (self.line, self.is_narrow) = (Line::default(), true);
         }
-        self.beside = beside;
+        (self.beside, self.looks) = (beside, looks);
         self.set_target(self.target_bps);
+    }
+
+    /// Returns the bits a second of others' sound that was found on the line; none: none was.
+    pub(in crate::path) fn found(&self) -> Option<Bitrate> {
+        self.line.found.bps.map(|bps| Bitrate::from_bps(bps as u64))
+    }
+
+    /// Looks whether sound was found; not what fills the line, as TCP does.
+    fn look_for_others(&mut self) {
+        if !self.looks || matches!(self.mode, Regime::Competing { .. }) {
+            self.line.found.clear();
+        } else if let Some(found) = self.found() {
+            self.beside = Some(Beside { others: found.as_bps() as f64, own: 0.0 });
+            self.line.limit_to_shown();
+            let line = self.line.bears().unwrap_or(0.0);
+            self.tell(Reason::SoundFound { found, line: bitrate(line) });
+        }
     }
 
     /// Returns true if datagrams should be small: a large one would hold the sound up.
@@ -60,6 +78,7 @@ impl RateControl {
     /// Takes what the last feedback report has shown of the line.
     pub(super) fn follow_line(&mut self, now: Timestamp) {
         if self.beside.is_none() {
+            self.look_for_others();
             return;
         }
         self.line.forget(now.since(self.updated));

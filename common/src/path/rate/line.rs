@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use super::super::sent::Arrival;
 use super::delay::Wait;
+use super::found::Sights;
 use crate::units::Timestamp;
 
 /// Longest time for which a burst takes the line, seconds.
@@ -111,6 +112,8 @@ pub(super) struct Line {
     /// Limit by a queue, bits a second, and whether it is that of the begin.
     limit: f64,
     is_first: bool,
+    /// Look for what fills the line besides us.
+    pub(super) found: Sights,
     /// Time at which a datagram, and a burst, left last.
     left: Option<Timestamp>,
     burst_left: Option<Timestamp>,
@@ -127,6 +130,7 @@ impl Default for Line {
             shown: None,
             limit: FIRST_BPS,
             is_first: true,
+            found: Sights::default(),
             left: None,
             burst_left: None,
         }
@@ -137,6 +141,11 @@ impl Line {
     /// Returns the bits a second that the line bears with all that is on it.
     pub(super) fn bears(&self) -> Option<f64> {
         self.shown.map(|shown| shown.min(self.limit))
+    }
+
+    /// Takes notice that the line is known already when it is first limited.
+    pub(super) fn limit_to_shown(&mut self) {
+        (self.limit, self.is_first) = (f64::INFINITY, false);
     }
 
     /// Takes notice that a datagram leaves.
@@ -154,8 +163,9 @@ impl Line {
         (!is_new).then(|| (BURST_S * self.bears().unwrap_or(0.0) / 8.0) as usize)
     }
 
-    /// Takes an arrival, in the order of sending. `others`: bits a second of what else is on the line.
-    pub(super) fn on_arrival(&mut self, arrival: &Arrival, wait: Wait, others: f64) {
+    /// Takes an arrival, in the order of sending. `others`: bits a second of what else is on the line; none:
+    /// nothing is known, and a frame may fill the line.
+    pub(super) fn on_arrival(&mut self, arrival: &Arrival, wait: Wait, others: Option<f64>) {
         if wait.is_held {
             (self.open, self.run) = (None, Run::default());
             return;
@@ -222,7 +232,7 @@ impl Line {
         self.shown = Some(1e6 * sum(|burst| burst.bits) / sum(|burst| burst.span_us).max(1.0));
     }
 
-    fn take_run(&mut self, arrival: &Arrival, wait: Wait, others: f64) {
+    fn take_run(&mut self, arrival: &Arrival, wait: Wait, others: Option<f64>) {
         let (sent, received) = (arrival.sent.as_us(), arrival.received.as_us());
         let run = &mut self.run;
         let gap = u128::from(sent.saturating_sub(run.last_sent_us));
@@ -247,12 +257,21 @@ impl Line {
         }
     }
 
-    fn end_run(&mut self, others: f64) {
+    fn end_run(&mut self, others: Option<f64>) {
         let run = std::mem::take(&mut self.run);
         let sent_us = run.last_sent_us - run.first_sent_us;
-        if run.waits.len() < RUN_DATAGRAMS || sent_us < RUN_LEAST_US {
+        let least_us = if others.is_some() { RUN_LEAST_US } else { RUN_LEAST_US / 2 };
+        if run.waits.len() < RUN_DATAGRAMS || sent_us < least_us {
             return;
         }
+        let Some(others) = others else {
+            if let Some(shown) = self.shown {
+                let (sent_s, received_s) =
+                    (1e-6 * sent_us as f64, 1e-6 * (run.last_received_us - run.first_received_us) as f64);
+                self.found.on_run(shown, run.bits, sent_s, received_s, Timestamp::from_us(run.last_received_us));
+            }
+            return;
+        };
         // The shortest of a third is one that met no packet of another's; from the middle of the first to that of the last.
         let third = run.waits.len() / 3;
         let least = |waits: &[i64]| waits.iter().copied().min().unwrap_or(0);

@@ -48,6 +48,7 @@ mod capacity;
 mod cubic;
 mod delay;
 mod excess;
+mod found;
 mod line;
 mod rules;
 
@@ -168,6 +169,7 @@ pub(super) struct RateControl {
     capacity: Capacity,
     /// Sound on the line, and what is known of the line then.
     beside: Option<Beside>,
+    looks: bool,
     line: Line,
     is_narrow: bool,
     loss: ExcessLoss,
@@ -267,6 +269,7 @@ impl RateControl {
             delay: QueueDelay::new(interval),
             capacity: Capacity::new(SHOWN_MAX * max_bps),
             beside: None,
+            looks: true,
             line: Line::default(),
             is_narrow: true,
             loss: ExcessLoss::default(),
@@ -399,9 +402,7 @@ impl RateControl {
             let is_unsure = arrival.is_unsure || told.unsure_from.is_some_and(|from| from <= arrival.received);
             let wait = self.delay.on_arrival(arrival, is_unsure);
             self.capacity.on_arrival(arrival, wait);
-            if let Some(beside) = self.beside {
-                self.line.on_arrival(arrival, wait, beside.others);
-            }
+            self.line.on_arrival(arrival, wait, self.beside.map(|beside| beside.others));
         }
         let persists = self.loss.on_fates(told.fates.0, told.fates.1, now);
         if is_of_way {

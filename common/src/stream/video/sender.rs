@@ -283,6 +283,13 @@ impl VideoSender {
         self.phase == SenderPhase::Streaming && self.finishing == Finishing::No
     }
 
+    /// Returns true if the next frame should wait until the last one has left: beside sound a frame takes nearly all of its interval, and
+    /// one that comes a little early would cost it its end.
+    pub fn is_about_to_end(&self, path: &Path, now: Timestamp) -> bool {
+        let patience = self.params.frame_rate.interval() / 2;
+        path.beside().is_some() && self.pacer.last_at().is_some_and(|last| last < now + patience)
+    }
+
     /// Returns the bytes that the next frame may have, as [`coded_size`] counts them.
     pub fn budget_bytes(&self) -> usize {
         self.budget.coded()
