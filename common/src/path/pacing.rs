@@ -219,6 +219,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_spread_keeps_its_pace_after_a_stall() {
+        let leaves = |burst_bytes, stall_us: u64| {
+            let mut pacer = Pacer::default();
+            let packets = (0..8).map(|number| packet(number, false)).collect();
+            pacer.spread(packets, Timestamp::default(), Duration::from_millis(16), burst_bytes);
+            let (mut now, mut seen) = (0, vec![]);
+            while let Some(at) = pacer.next_at() {
+                now = at.as_us().max(now).max(if seen.len() == 4 { stall_us } else { 0 });
+                seen.extend(pacer.poll(Timestamp::from_us(now)).map(|_| now / 1_000));
+            }
+            seen
+        };
+        assert_eq!(leaves(None, 0), [0, 2, 4, 6, 8, 10, 12, 14]);
+        let three = 3 * on_wire(packet(0, false).bytes());
+        assert_eq!(leaves(Some(three), 0), [0, 0, 0, 6, 8, 10, 12, 14]);
+        // 12 ms late: a timer's lateness is made up for, the rest of it shifts what follows.
+        assert_eq!(leaves(None, 20_000), [0, 2, 4, 6, 20, 20, 21, 23]);
+    }
+
+    #[test]
     fn what_is_left_out_is_the_end_of_the_frame_and_never_what_is_needed() {
         let left = |bytes: usize, least: usize| {
             let mut pacer = Pacer::default();

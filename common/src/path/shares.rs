@@ -92,6 +92,7 @@ mod tests {
         let parts =
             |shares: &Shares, target| [0, 1, 2].map(|number| shares.of(number, Bitrate::from_bps(target)).as_bps());
         assert_eq!(parts(&shares, 5_000), [3_700, 1_000, 300]);
+        assert_eq!(shares.sound(), Some(Bitrate::from_bps(1_000)), "that of its rank alone");
         assert_eq!(parts(&shares, 1_200), [0, 1_000, 200]);
         assert_eq!(parts(&shares, 400), [0, 400, 0]);
         shares.set(1, share(1, Some(100)));
