@@ -1,5 +1,7 @@
 //! Target and pace while sound shares the line: what [`Line`] shows, less the sound, and somewhat less than all.
 
+use std::time::Duration;
+
 use super::line::{Beside, Line};
 use super::{PACE, RateControl, Regime, bitrate};
 use crate::reason::Reason;
@@ -9,7 +11,9 @@ use crate::units::{Bitrate, Timestamp};
 const USE: f64 = 0.82;
 /// Share of what the sound leaves at which a frame leaves.
 const GENTLE_PACE: f64 = 0.95;
-/// Highest target before the line is known, bits a second: a line of 4 Mbit/s bears it with the sound.
+/// Time after which sound that was found is looked for anew.
+const FOUND_HELD: Duration = Duration::from_secs(600);
+/// Highest target of pictures before the line is known, bits a second: a line of 4 Mbit/s bears it with the sound.
 const START_BESIDE_BPS: f64 = 1.5e6;
 /// Line on which a large datagram takes too long, bits a second: below it they are small, and above the other one large again.
 const NARROW_BPS: [f64; 2] = [6e6, 7e6];
@@ -30,14 +34,22 @@ impl RateControl {
     }
 
     /// Looks whether sound was found; not what fills the line, as TCP does.
-    fn look_for_others(&mut self) {
+    fn look_for_others(&mut self, now: Timestamp) {
         if !self.looks || matches!(self.mode, Regime::Competing { .. }) {
             self.line.found.clear();
         } else if let Some(found) = self.found() {
             self.beside = Some(Beside { others: found.as_bps() as f64, own: 0.0 });
+            self.found_at = now;
             self.line.limit_to_shown();
             let line = self.line.bears().unwrap_or(0.0);
             self.tell(Reason::SoundFound { found, line: bitrate(line) });
+        }
+    }
+
+    /// Forgets what was found of others: it may have ended, or this is another line. It is found again within seconds.
+    pub(super) fn forget_others(&mut self) {
+        if self.line.found.bps.take().is_some() {
+            self.beside = None;
         }
     }
 
@@ -61,7 +73,7 @@ impl RateControl {
         let most = match (self.beside, self.line.bears()) {
             (None, _) => return self.max_bps,
             (Some(beside), Some(bears)) => USE * bears - beside.others,
-            (Some(_), None) => START_BESIDE_BPS,
+            (Some(beside), None) => START_BESIDE_BPS + beside.own,
         };
         most.clamp(self.least_bps, self.max_bps)
     }
@@ -77,8 +89,11 @@ impl RateControl {
 
     /// Takes what the last feedback report has shown of the line.
     pub(super) fn follow_line(&mut self, now: Timestamp) {
+        if self.found().is_some() && now.since(self.found_at) >= FOUND_HELD {
+            self.forget_others();
+        }
         if self.beside.is_none() {
-            self.look_for_others();
+            self.look_for_others(now);
             return;
         }
         self.line.forget(now.since(self.updated));

@@ -169,6 +169,8 @@ pub(super) struct RateControl {
     capacity: Capacity,
     /// Sound on the line, and what is known of the line then.
     beside: Option<Beside>,
+    /// Time at which others' sound was found.
+    found_at: Timestamp,
     looks: bool,
     line: Line,
     is_narrow: bool,
@@ -269,6 +271,7 @@ impl RateControl {
             delay: QueueDelay::new(interval),
             capacity: Capacity::new(SHOWN_MAX * max_bps),
             beside: None,
+            found_at: now,
             looks: true,
             line: Line::default(),
             is_narrow: true,
@@ -295,6 +298,8 @@ impl RateControl {
         self.delay = QueueDelay::new(self.interval);
         self.rtt_min = Duration::MAX;
         (self.crowded, self.way_since) = (None, now);
+        self.forget_others();
+        self.line = Line::default();
     }
 
     /// Changes the time between frames.

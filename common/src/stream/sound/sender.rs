@@ -11,15 +11,13 @@ use super::SOUND;
 use super::keeping::Keeping;
 use super::packet::SoundPacket;
 use super::redundancy::Redundancy;
-use crate::path::{Outbox, Path, ProtocolViolation, Rank, Share};
+use crate::path::{Outbox, Path, ProtocolViolation, SOUND_RANK, Share};
 use crate::units::{Bitrate, Timestamp};
 use crate::wire::control::{ByeReason, Click, ControlMessage};
 use crate::wire::media::Envelope;
 use crate::wire::on_wire;
 use crate::wire::sound::{COPIES_MAX, EPOCHS, SOUND_HEADER_BYTES, SoundHeader, write_body};
 
-/// Rank of sound: it has its own before all pictures.
-const RANK: Rank = Rank(0);
 /// Bytes of a packet of Opus for what it takes of the target: 2.5 ms of 128 kbit/s.
 const OPUS_BYTES_MAX: usize = 40;
 /// Packets that wait for the socket at most; of more the oldest are too late for the ear. What is kept for a recording has them.
@@ -187,7 +185,7 @@ impl SoundSender {
         let bytes = on_wire(SOUND_HEADER_BYTES + whole_bytes_max(format) + copies);
         let interval = interval(format);
         let needs = Bitrate::from_bps((8.0 * bytes as f64 / interval.as_secs_f64()) as u64);
-        path.begin(SOUND, Share { rank: RANK, needs: Some(needs), interval }, now);
+        path.begin(SOUND, Share { rank: SOUND_RANK, needs: Some(needs), interval }, now);
     }
 
     /// Takes the click that both shall hear.
