@@ -4,6 +4,7 @@
 pub mod adpcm;
 pub mod click;
 pub mod conceal;
+mod drift;
 pub mod echo;
 pub mod format;
 pub mod level;

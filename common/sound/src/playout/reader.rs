@@ -1,9 +1,19 @@
-//! Stream of frames in the sender's time, out of packets.
+//! Stream of frames in the sender's time, out of packets. Whatever does not follow what was heard before is faded in over what would
+//! have followed.
 
-use super::slots::{self, Frame, Slots};
+use super::slots::{self, Frame, SLOTS, Slots};
+use crate::RATE_HZ;
+use crate::conceal::extrapolate::Extrapolator;
 use crate::format::{FRAMES_MAX, Format};
 use crate::observed::{Outcome, Shared};
 use crate::unit::Body;
+
+/// Frames over which sound is faded in.
+const CROSS_FRAMES: usize = 64;
+/// Frames of silence after which nothing of what was heard is in a filter any more.
+const QUIET_FRAMES: usize = 128;
+/// Frames after which a packet that has not come is lost: longer than a pause of a line.
+const LOST_FRAMES: i64 = RATE_HZ as i64 / 4;
 
 /// Reads frame after frame from the packets that are there.
 #[derive(Debug)]
@@ -17,10 +27,23 @@ pub(crate) struct Reader {
     /// Number of the packet in `packet`.
     number: Option<i64>,
     packet: Vec<Frame>,
+    extrapolator: Extrapolator,
+    /// Nothing is there, and the extrapolation is heard.
+    is_missing: bool,
+    /// Frames that are still faded in.
+    cross: usize,
+    /// Greatest number whose outcome was counted, and whether it was concealed.
+    judged: (i64, bool),
+    /// Greatest number that has come or is lost for good.
+    settled: i64,
+    /// Packets were lost since somebody asked.
+    has_lost: bool,
+    /// Frames of silence that were read last.
+    quiet: usize,
 }
 
 impl Reader {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(extrapolator: Extrapolator) -> Self {
         Self {
             slots: Slots::new(),
             format: Format::default(),
@@ -28,46 +51,146 @@ impl Reader {
             is_muted: false,
             number: None,
             packet: vec![[0.0; 2]; FRAMES_MAX],
+            extrapolator,
+            is_missing: false,
+            cross: 0,
+            judged: (-1, false),
+            settled: -1,
+            has_lost: false,
+            quiet: 0,
         }
     }
 
     /// Begins a stream, so many frames before its first packet.
     pub(crate) fn start(&mut self, format: Format, position: i64) {
         self.slots.clear();
+        self.turn();
         (self.format, self.position, self.number) = (format, position, None);
+        (self.judged, self.settled) = ((-1, false), -1);
+    }
+
+    /// Goes on at another place, later or earlier by so many frames.
+    pub(crate) fn jump(&mut self, frames: i64) {
+        self.position += frames;
+        self.turn();
+    }
+
+    /// Returns true where what was read last was silence, for longer than a filter.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet > QUIET_FRAMES
+    }
+
+    /// Returns true where packets were lost since it was asked last.
+    pub(crate) fn take_lost(&mut self) -> bool {
+        std::mem::take(&mut self.has_lost)
+    }
+
+    /// Reads what was heard last once more, up to now.
+    pub(crate) fn recall(&self, out: &mut [Frame]) {
+        self.extrapolator.recall(out);
+    }
+
+    /// Returns true where the packet of a number has been read, or what stood in for it.
+    pub(crate) fn is_past(&self, number: i64) -> bool {
+        number <= self.judged.0
+    }
+
+    /// Fades over to what does not follow what was heard before.
+    fn turn(&mut self) {
+        if !self.is_missing {
+            self.extrapolator.begin();
+        }
+        self.cross = CROSS_FRAMES;
     }
 
     /// Reads the next frames.
     pub(crate) fn read(&mut self, out: &mut [Frame], shared: &Shared) {
         let frames = i64::from(self.format.frames);
-        for place in out {
-            let number = self.position.div_euclid(frames);
-            if self.number != Some(number) {
-                self.number = Some(number);
-                let packet = &mut self.packet[..frames as usize];
-                let outcome = match self.slots.get(number) {
-                    Some(held) if slots::decode(self.format, held.body, held.bytes, packet) => {
-                        self.is_muted = held.is_muted;
-                        if held.is_muted {
-                            packet.fill([0.0; 2]);
-                        }
-                        match (held.body, held.is_copy) {
-                            (Body::Whole, false) => Some(Outcome::Own),
-                            (Body::Whole, true) => Some(Outcome::RepairedWhole),
-                            (Body::Adpcm, _) => Some(Outcome::RepairedAdpcm),
-                        }
-                    }
-                    _ => {
-                        packet.fill([0.0; 2]);
-                        (number >= 0).then_some(Outcome::Concealed)
-                    }
-                };
-                if let Some(outcome) = outcome {
-                    shared.count(outcome);
+        let mut rest = out;
+        while !rest.is_empty() {
+            let offset = self.position.rem_euclid(frames) as usize;
+            let run = rest.len().min(frames as usize - offset);
+            let (part, later) = rest.split_at_mut(run);
+            if self.load(self.position.div_euclid(frames), shared) {
+                if std::mem::take(&mut self.is_missing) {
+                    self.cross = CROSS_FRAMES;
                 }
+                part.copy_from_slice(&self.packet[offset..offset + run]);
+                for place in part.iter_mut().take(self.cross) {
+                    let before = self.extrapolator.next();
+                    let share = self.cross as f32 / (CROSS_FRAMES + 1) as f32;
+                    for (sample, before) in place.iter_mut().zip(before) {
+                        *sample += share * (before - *sample);
+                    }
+                    self.cross -= 1;
+                }
+            } else {
+                if !self.is_missing || self.cross > 0 {
+                    // What is heard while it is faded in is the newest that there is.
+                    if !self.is_missing {
+                        self.extrapolator.begin();
+                    }
+                    (self.is_missing, self.cross) = (true, 0);
+                }
+                part.fill_with(|| self.extrapolator.next());
             }
-            *place = self.packet[self.position.rem_euclid(frames) as usize];
-            self.position += 1;
+            self.quiet = if part.iter().all(|frame| *frame == [0.0; 2]) { self.quiet.saturating_add(run) } else { 0 };
+            self.extrapolator.hear(part);
+            self.position += run as i64;
+            rest = later;
+        }
+    }
+
+    /// Makes a packet's frames ready and returns true; false where it is not there.
+    fn load(&mut self, number: i64, shared: &Shared) -> bool {
+        if self.number == Some(number) {
+            return true;
+        }
+        let Some(held) = self.slots.get(number) else {
+            self.judge(number, Outcome::Concealed, shared);
+            return false;
+        };
+        let packet = &mut self.packet[..usize::from(self.format.frames)];
+        if !slots::decode(self.format, held.body, held.bytes, packet) {
+            self.judge(number, Outcome::Concealed, shared);
+            return false;
+        }
+        if held.is_muted {
+            packet.fill([0.0; 2]);
+        }
+        let outcome = match (held.body, held.is_copy) {
+            (Body::Whole, false) => Outcome::Own,
+            (Body::Whole, true) => Outcome::RepairedWhole,
+            (Body::Adpcm, _) => Outcome::RepairedAdpcm,
+        };
+        if std::mem::replace(&mut self.is_muted, held.is_muted) != self.is_muted {
+            self.turn();
+        }
+        self.number = Some(number);
+        self.judge(number, outcome, shared);
+        true
+    }
+
+    /// Counts the outcome of a number, once.
+    fn judge(&mut self, number: i64, outcome: Outcome, shared: &Shared) {
+        let (last, was_concealed) = self.judged;
+        if number <= last {
+            return;
+        }
+        let is_concealed = outcome == Outcome::Concealed;
+        self.judged = (number, is_concealed);
+        shared.count(outcome);
+        if is_concealed && !was_concealed {
+            shared.count(Outcome::Gap);
+        }
+        let settled = number - LOST_FRAMES / i64::from(self.format.frames);
+        self.settled = self.settled.max(settled - SLOTS as i64 / 2);
+        while self.settled < settled {
+            self.settled += 1;
+            if !self.slots.has_own(self.settled) {
+                shared.count(Outcome::Lost);
+                self.has_lost = true;
+            }
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Packets that wait for their time, by number.
 
+pub(crate) use crate::conceal::Frame;
 use crate::format::{Coding, Format};
 use crate::unit::{Body, UNIT_BYTES_MAX, Unit};
 use crate::{adpcm, pcm};
 
 /// Numbers that are held at once, those just played among them: more than a second of the shortest packets.
 pub(crate) const SLOTS: usize = 1024;
-
-/// Frame of sound: left and right, the same where the stream has one channel.
-pub(crate) type Frame = [f32; 2];
 
 /// Place of a number.
 #[derive(Clone, Debug)]
@@ -81,6 +79,12 @@ impl Slots {
             (slot.body, slot.is_copy, slot.is_muted, slot.len) = (Some(unit.body), is_copy, unit.is_muted, bytes.len());
         }
         is_first
+    }
+
+    /// Returns true where the packet itself has come, in time or not.
+    pub(crate) fn has_own(&self, number: i64) -> bool {
+        let slot = &self.slots[number.rem_euclid(SLOTS as i64) as usize];
+        slot.number == number && slot.has_own
     }
 
     /// Returns the sound of a number.
