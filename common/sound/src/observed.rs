@@ -1,4 +1,4 @@
-//! State of the sound that is heard, and wishes for it: atomics beside the callback.
+//! Atomics beside the callback: all that may be known of the sound that is heard, and set.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};

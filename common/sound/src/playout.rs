@@ -59,9 +59,9 @@ pub struct Receiving {
     pub playout: Playout,
     /// A worker computes here.
     pub concealer: Concealer,
-    /// State that anybody reads.
+    /// Shows what is heard.
     pub observed: Observed,
-    /// Wishes that anybody sets.
+    /// Takes wishes.
     pub controls: Controls,
 }
 

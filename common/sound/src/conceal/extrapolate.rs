@@ -11,7 +11,7 @@ const PAST_ROOM: usize = 2 * HISTORY_FRAMES;
 /// Sums that run beside each other.
 const LANES: usize = 16;
 
-/// What was heard last, by channel.
+/// Sound that was heard last, by channel.
 #[derive(Debug)]
 struct Past {
     channels: [Vec<f32>; 2],
