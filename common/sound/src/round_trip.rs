@@ -153,7 +153,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// What a loop of `lag` frames captures, from frame 7,000 on, changed by `change` of the frame.
+    /// Returns the finding of a loop of `lag` frames, from frame 7,000 on, changed by `change` of the frame.
     fn run(lag: u64, seconds: u64, mut change: impl FnMut(u64, f32) -> Option<f32>) -> Found {
         let (noise, mut search) = (Noise::default(), Search::default());
         for frame in 7000..7000 + seconds * 48_000 {
