@@ -8,6 +8,7 @@ use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
 use crate::jack_client::{self, JackClient};
+use crate::listed::Listed;
 use crate::priority::{Role, raise_thread};
 use crate::spec::CardSpec;
 
@@ -53,6 +54,13 @@ pub fn open(spec: &CardSpec, wanted: Wanted, make: &mut dyn FnMut(&CardInfo) -> 
         CardSpec::Alsa(name) => Card::alsa(name, wanted, make),
         CardSpec::None => Err(CardError::NotWanted),
     }
+}
+
+/// Returns the cards: those of a JACK server, if one answers, and ALSA's. It opens each for a moment.
+pub fn list() -> Vec<Listed> {
+    let mut cards = jack_client::list();
+    cards.extend(alsa_streams::list());
+    cards
 }
 
 impl Card {

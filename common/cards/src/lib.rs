@@ -15,9 +15,9 @@ pub mod priority;
 mod smoothed;
 mod spec;
 
-pub use card::{Card, Change, open};
+pub use card::{Card, Change, list, open};
 pub use error::CardError;
 pub use halves::{Capture, Halves, Playback, Wanted};
 pub use info::{Backend, CardInfo};
-pub use listed::{Listed, Offer, list};
+pub use listed::{Listed, Offer};
 pub use spec::{CardSpec, FORMS, UnknownCard};

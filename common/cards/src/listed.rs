@@ -3,7 +3,6 @@
 use std::fmt;
 
 use crate::info::Backend;
-use crate::{alsa_streams, jack_client};
 
 /// A card that could be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +41,6 @@ impl fmt::Display for Offer {
         write!(f, "{} channels, {} Hz", self.channels, range(self.rates_hz))?;
         self.frames.map_or(Ok(()), |frames| write!(f, ", periods of {} frames", range(frames)))
     }
-}
-
-/// Returns the cards: those of a JACK server, if one answers, and ALSA's. It opens each for a moment.
-pub fn list() -> Vec<Listed> {
-    let mut cards = jack_client::list();
-    cards.extend(alsa_streams::list());
-    cards
 }
 
 #[cfg(test)]
