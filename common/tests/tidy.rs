@@ -70,7 +70,14 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
         ("minifb", vec!["receiver/showing/src/sink/window/with_minifb.rs"]),
         ("winit", vec!["receiver/showing/src/sink/window/with_winit.rs"]),
         ("softbuffer", vec!["receiver/showing/src/sink/window/with_winit.rs"]),
-        ("jack", vec!["common/cards/src/jack_client.rs", "common/cards/tests/", "common/laboratory/sound/src/probe/client.rs"]),
+        (
+            "jack",
+            vec![
+                "common/cards/src/jack_client.rs",
+                "common/cards/tests/",
+                "common/laboratory/sound/src/probe/client.rs",
+            ],
+        ),
         ("cpal", vec!["common/cards/src/alsa_streams.rs"]),
         ("quinn", quinn),
         ("quinn_proto", vec!["common/net/src/quic/", "common/net/src/quic.rs", "receiver/tests/"]),

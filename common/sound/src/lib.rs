@@ -9,6 +9,7 @@ pub mod echo;
 pub mod format;
 pub mod level;
 pub mod observed;
+pub mod opus;
 pub mod own_delay;
 pub mod pcm;
 pub mod playout;

@@ -214,7 +214,8 @@ impl Playout {
         let number = match (here, &mut self.line) {
             (Some(number), _) => number,
             (None, Some(line)) => {
-                let is_next = unit.epoch.wrapping_sub(line.epoch) as i8 > 0;
+                // Of three bits, the upper ones.
+                let is_next = (unit.epoch.wrapping_sub(line.epoch) << 5) as i8 > 0;
                 line.strays += u32::from(is_own);
                 if !is_own || !(is_next || line.strays >= STRAYS) {
                     return self.shared.count(Outcome::Stray);

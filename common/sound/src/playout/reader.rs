@@ -6,6 +6,7 @@ use crate::RATE_HZ;
 use crate::conceal::extrapolate::Extrapolator;
 use crate::format::{FRAMES_MAX, Format};
 use crate::observed::{Outcome, Shared};
+use crate::opus::Decoder;
 use crate::unit::Body;
 
 /// Frames over which sound is faded in.
@@ -27,6 +28,8 @@ pub(crate) struct Reader {
     /// Number of the packet in `packet`.
     number: Option<i64>,
     packet: Vec<Frame>,
+    /// None: libopus refused, and its packets are as if they were lost.
+    opus: Option<Decoder>,
     extrapolator: Extrapolator,
     /// Nothing is there, and the extrapolation is heard.
     is_missing: bool,
@@ -51,6 +54,7 @@ impl Reader {
             is_muted: false,
             number: None,
             packet: vec![[0.0; 2]; FRAMES_MAX],
+            opus: Decoder::new().ok(),
             extrapolator,
             is_missing: false,
             cross: 0,
@@ -151,12 +155,11 @@ impl Reader {
             return false;
         };
         let packet = &mut self.packet[..usize::from(self.format.frames)];
-        if !slots::decode(self.format, held.body, held.bytes, packet) {
-            self.judge(number, Outcome::Concealed, shared);
-            return false;
-        }
         if held.is_muted {
             packet.fill([0.0; 2]);
+        } else if !slots::decode(self.opus.as_mut(), self.format, held.body, held.bytes, packet) {
+            self.judge(number, Outcome::Concealed, shared);
+            return false;
         }
         let outcome = match (held.body, held.is_copy) {
             (Body::Whole, false) => Outcome::Own,

@@ -2,8 +2,9 @@
 
 pub(crate) use crate::conceal::Frame;
 use crate::format::{Coding, Format};
+use crate::opus::Decoder;
 use crate::unit::{Body, UNIT_BYTES_MAX, Unit};
-use crate::{adpcm, pcm};
+use crate::{adpcm, opus, pcm};
 
 /// Numbers that are held at once, those just played among them: more than a second of the shortest packets.
 pub(crate) const SLOTS: usize = 1024;
@@ -101,18 +102,19 @@ pub(crate) fn is_sound(unit: &Unit) -> bool {
     let samples = channels.count() * usize::from(frames);
     let len = usize::from(unit.len);
     let fits = match (unit.body, coding) {
+        (Body::Whole, _) if unit.is_muted && len == 0 => true,
         (Body::Adpcm, Coding::Opus) => false,
         (Body::Adpcm, _) => len == adpcm::block_bytes(channels.count(), frames.into()),
         (Body::Whole, Coding::Pcm16) => len == 2 * samples,
         (Body::Whole, Coding::Pcm24) => len == 3 * samples,
         (Body::Whole, Coding::Opus) => len > 0,
     };
-    let is_length = if coding == Coding::Opus { frames == 120 } else { [64, 128, 256].contains(&frames) };
+    let is_length = if coding == Coding::Opus { frames == opus::FRAMES } else { [64, 128, 256].contains(&frames) };
     fits && is_length && len <= UNIT_BYTES_MAX
 }
 
-/// Decodes samples of PCM or ADPCM into frames and returns true; false, with silence in `out`, where they are not what is said.
-pub(crate) fn decode(format: Format, body: Body, bytes: &[u8], out: &mut [Frame]) -> bool {
+/// Decodes a packet into frames and returns true; false, with silence in `out`, where they are not what is said.
+pub(crate) fn decode(opus: Option<&mut Decoder>, format: Format, body: Body, bytes: &[u8], out: &mut [Frame]) -> bool {
     let samples = out.as_flattened_mut();
     let (channels, frames) = (format.channels.count(), usize::from(format.frames));
     let Some(plain) = samples.get_mut(..channels * frames) else { return false };
@@ -120,7 +122,7 @@ pub(crate) fn decode(format: Format, body: Body, bytes: &[u8], out: &mut [Frame]
         (Body::Adpcm, _) => adpcm::decode(bytes, channels, frames, plain),
         (Body::Whole, Coding::Pcm16) => pcm::decode_16(bytes, plain) == plain.len(),
         (Body::Whole, Coding::Pcm24) => pcm::decode_24(bytes, plain) == plain.len(),
-        (Body::Whole, Coding::Opus) => false,
+        (Body::Whole, Coding::Opus) => opus.is_some_and(|opus| opus.decode(format.channels, bytes, plain)),
     };
     if !is_read {
         samples.fill(0.0);

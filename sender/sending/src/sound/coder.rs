@@ -15,6 +15,7 @@ use shell::settings::SoundSide;
 use shell::sound::{Role, hurry};
 use shell::threads::{Ending, join, spawn};
 use sound::format::{Channels, Coding, Format};
+use sound::opus;
 
 use super::link::SoundLink;
 use super::microphone::{Captured, Microphone, Period};
@@ -25,8 +26,6 @@ use super::wanted::Wanted;
 const PACKETS: usize = 64;
 /// Longest sleep of the thread, so that it sees its end.
 const SLEEP: Duration = Duration::from_millis(250);
-/// Frames of a packet of Opus: 2.5 ms.
-const OPUS_FRAMES: u16 = 120;
 /// Rate of Opus for each channel, bits a second.
 const OPUS_BPS: u32 = 64_000;
 
@@ -39,7 +38,7 @@ pub struct Coder {
 /// Returns the format of this coding.
 fn format_of(config: &SoundConfig, coding: Coding) -> Format {
     let frames = match coding {
-        Coding::Opus => OPUS_FRAMES,
+        Coding::Opus => opus::FRAMES,
         // So much fits a datagram with its copies.
         Coding::Pcm24 if config.channels == Channels::Stereo => config.period.min(128),
         Coding::Pcm16 if config.channels == Channels::Stereo => config.period.min(128),

@@ -5,6 +5,7 @@ use common::units::Timestamp;
 use sound::adpcm::{self, AdpcmEncoder};
 use sound::format::{Coding, Format};
 use sound::level::Level;
+use sound::opus::Encoder;
 use sound::{Cycle, RATE_HZ, pcm};
 
 /// Most bytes of a packet of Opus: its length travels in one byte.
@@ -18,6 +19,8 @@ pub(super) struct Packets {
     samples: Vec<f32>,
     begin: Option<Cycle>,
     adpcm: AdpcmEncoder,
+    /// None but of Opus.
+    opus: Option<Encoder>,
     /// Gain at the end of the last packet: it follows the mute without a jump.
     gain: f32,
 }
@@ -25,7 +28,9 @@ pub(super) struct Packets {
 impl Packets {
     /// Creates packets of this format, of numbers from `number` on. `bps`: rate of Opus, bits a second.
     pub(super) fn new(format: Format, number: u32, bps: u32) -> Self {
-        Self { format, number, samples: Vec::new(), begin: None, adpcm: AdpcmEncoder::default(), gain: 1.0 }
+        let opus = (format.coding == Coding::Opus).then(|| Encoder::new(format.channels, bps));
+        let opus = opus.and_then(|opus| opus.inspect_err(|error| tracing::warn!("{error}")).ok());
+        Self { format, number, samples: Vec::new(), begin: None, adpcm: AdpcmEncoder::default(), opus, gain: 1.0 }
     }
 
     /// Returns the format.
@@ -99,6 +104,12 @@ impl Packets {
         if is_silent {
             return packet;
         }
+        if format.coding == Coding::Opus {
+            packet.whole.resize(OPUS_BYTES_MAX, 0);
+            let bytes = self.opus.as_mut().map_or(0, |opus| opus.encode(block, &mut packet.whole));
+            packet.whole.truncate(bytes);
+            return packet;
+        }
         packet.whole.resize(format.whole_bytes().unwrap_or_default(), 0);
         packet.adpcm.resize(adpcm::block_bytes(format.channels.count(), format.frames.into()), 0);
         match format.coding {
@@ -116,5 +127,104 @@ fn fade(block: &mut [f32], channels: usize, from: f32, to: f32) {
     for (place, frame) in block.chunks_exact_mut(channels).enumerate() {
         let part = (place + 1) as f32 / frames as f32;
         frame.iter_mut().for_each(|sample| *sample *= from + (to - from) * part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sound::format::Channels;
+
+    use super::*;
+
+    const STEREO: Format = Format { channels: Channels::Stereo, coding: Coding::Pcm16, frames: 128 };
+
+    /// Takes periods of `frames` frames, of which each sample is `value`; the card's clock begins at frame 1000.
+    struct Card {
+        packets: Packets,
+        frame: u64,
+        made: Vec<SoundPacket>,
+    }
+
+    impl Card {
+        fn new(format: Format) -> Self {
+            Self { packets: Packets::new(format, 7, 128_000), frame: 1_000, made: Vec::new() }
+        }
+
+        fn period(&mut self, frames: u64, value: f32, is_muted: bool) {
+            let samples = vec![value; frames as usize * self.packets.format().channels.count()];
+            let cycle = Cycle { frame: self.frame, us: 1_000_000 + self.frame / 6 * 125 };
+            self.packets.take(&samples, cycle, is_muted, Timestamp::from_us, |packet| self.made.push(packet));
+            self.frame += frames;
+        }
+
+        fn numbers(&self) -> Vec<u32> {
+            self.made.iter().map(|packet| packet.number).collect()
+        }
+    }
+
+    #[test]
+    fn whatever_the_cards_period_packets_have_their_frames_and_the_time_of_their_first() {
+        for period in [32, 64, 100, 128, 256, 441, 1_024] {
+            let mut card = Card::new(STEREO);
+            (0..40).for_each(|_| card.period(period, 0.25, false));
+            let first = (40 * period / 128) as usize;
+            assert_eq!((card.made.len(), card.numbers()[0]), (first, 7), "{period}");
+            for (place, packet) in card.made.iter().enumerate() {
+                let expected = 1_000_000 + (1_000 + 128 * place as u64) / 6 * 125;
+                assert!(packet.capture.as_us().abs_diff(expected) <= 126, "{period}: {place}");
+                assert_eq!((packet.whole.len(), packet.adpcm.len()), (512, adpcm::block_bytes(2, 128)));
+                assert!(packet.whole.chunks(2).all(|sample| sample == 8_192_i16.to_le_bytes()));
+                assert_eq!(packet.level, Level::of(0.25));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_card_leaves_out_is_left_out_of_the_numbers() {
+        let mut card = Card::new(STEREO);
+        (0..3).for_each(|_| card.period(64, 0.1, false));
+        // 64 frames wait; then 320 are missing: three packets have no sound.
+        card.frame += 320;
+        (0..4).for_each(|_| card.period(64, 0.1, false));
+        assert_eq!(card.numbers(), [7, 11, 12]);
+        // A clock that goes back or far ahead neither panics nor floods.
+        for frame in [0, u64::MAX / 64, 5] {
+            card.frame = frame;
+            (0..4).for_each(|_| card.period(64, 0.1, false));
+        }
+        let numbers = card.numbers();
+        assert!(numbers.len() == 9 && numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+    }
+
+    #[test]
+    fn a_microphone_is_muted_and_opened_without_a_jump() {
+        let mut card = Card::new(STEREO);
+        for is_muted in [false, true, true, false, false] {
+            card.period(128, 0.5, is_muted);
+        }
+        let samples: Vec<i16> = card
+            .made
+            .iter()
+            .flat_map(|packet| match packet.is_muted {
+                true => vec![0; 256],
+                false => packet.whole.chunks(2).map(|sample| i16::from_le_bytes([sample[0], sample[1]])).collect(),
+            })
+            .collect();
+        assert_eq!(
+            card.made.iter().map(|packet| packet.is_muted).collect::<Vec<_>>(),
+            [false, false, true, false, false]
+        );
+        assert!(card.made[2].whole.is_empty() && card.made[2].level == Level::SILENCE);
+        let left: Vec<_> = samples.chunks(2).map(|frame| i32::from(frame[0])).collect();
+        assert!(left.windows(2).all(|pair| (pair[1] - pair[0]).abs() <= 130), "{left:?}");
+        assert_eq!((left[0], left[2 * 128], left[4 * 128 + 127]), (16_384, 0, 16_384));
+    }
+
+    #[test]
+    fn opus_has_packets_of_its_own_length() {
+        let mut card = Card::new(Format { coding: Coding::Opus, frames: sound::opus::FRAMES, ..STEREO });
+        (0..30).for_each(|_| card.period(64, 0.1, false));
+        assert_eq!(card.made.len(), 16);
+        assert!(card.made.iter().all(|packet| packet.whole.len() == 40 && packet.adpcm.is_empty()));
     }
 }
