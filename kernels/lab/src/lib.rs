@@ -11,6 +11,7 @@ mod address;
 pub mod bank;
 mod error;
 mod filter;
+pub mod jpeg2000;
 pub mod measure;
 mod open;
 #[cfg(feature = "opencl")]

@@ -58,7 +58,7 @@ pub(crate) enum Command {
         /// Pictures or clips: PNG, JPEG, PPM, PGM or Y4M, whatever their names; or folders of such files
         #[arg(required = true, value_name = "INPUT")]
         inputs: Vec<PathBuf>,
-        /// Coded clip: .duet; or, of several, a folder, where each gets the name of its picture
+        /// Coded clip: .duet; or one picture as JPEG 2000: .j2k, .jp2; or, of several, a folder, where each gets the name of its picture
         output: PathBuf,
         #[command(flatten)]
         coding: CodingArgs,
@@ -67,9 +67,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         compute: ComputeArgs,
     },
-    /// Decode a .duet file. Of a damaged one what is whole is decoded, what is not is told, and the exit code is 1
+    /// Decode a .duet, .j2k or .jp2 file. Of a damaged one what is whole is decoded, what is not is told, and the exit code is 1
     Decode {
-        /// Coded clip: .duet
+        /// Coded clip or picture: .duet, .j2k, .jp2
         input: PathBuf,
         /// Clip: .y4m; or picture, if the file holds one frame: .png, .ppm, .pgm
         output: PathBuf,
@@ -196,6 +196,26 @@ pub(crate) struct CodingArgs {
     pub(crate) prediction: PredictionArgs,
     #[command(flatten)]
     pub(crate) loss: LossArgs,
+    #[command(flatten)]
+    pub(crate) jpeg2000: Jpeg2000Args,
+}
+
+/// What only files of JPEG 2000 have.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Jpeg2000Args {
+    /// Of .j2k and .jp2: small pictures before larger ones, or coarse ones before finer ones in 8 layers [default: resolution]
+    #[arg(long)]
+    pub(crate) progression: Option<ProgressionName>,
+    /// Of .j2k and .jp2: side of the code-blocks, 32 or 64 coefficients [default: 64]
+    #[arg(long, value_name = "SIDE", value_parser = one_of([("32", 32_u8), ("64", 64)]))]
+    pub(crate) code_block: Option<u8>,
+}
+
+/// What comes first in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProgressionName {
+    Resolution,
+    Quality,
 }
 
 /// A line that loses datagrams, between an encoder that predicts and a decoder that reports.
@@ -246,7 +266,7 @@ pub(crate) struct RateArgs {
     /// Most bytes a frame may take in the file
     #[arg(long, value_name = "N")]
     pub(crate) bytes_per_frame: Option<usize>,
-    /// PSNR of luma in decibels: each frame reaches it with as few bytes as a search finds, 0.1 dB above at most where it
+    /// PSNR of luma in decibels, of .j2k and .jp2 that of all samples: each frame reaches it with as few bytes as a search finds, 0.1 dB above at most where it
     /// has blocks enough
     #[arg(long, value_name = "DB")]
     pub(crate) quality: Option<f64>,

@@ -13,7 +13,7 @@ use crate::args::{CodingArgs, ComputeArgs, ProfileName, TransformArgs};
 use crate::io::{Kind, Output, Reader, finish};
 use crate::lossy::{self, Call};
 use crate::options::{self, Loss, Prediction, Rate};
-use crate::{pcwt, stream};
+use crate::{jpeg2000, pcwt, stream};
 
 /// Codes every picture of `input` into the file `output`.
 pub(crate) fn encode(
@@ -23,6 +23,10 @@ pub(crate) fn encode(
     transform: &TransformArgs,
     compute: &ComputeArgs,
 ) -> Result<String> {
+    if Kind::of(output, &jpeg2000::KINDS).is_ok() {
+        return jpeg2000::encode(input, output, coding, transform, compute);
+    }
+    options::check_only_duet(coding)?;
     if coding.profile == ProfileName::Pcwt {
         return pcwt::encode(input, output, coding, transform, compute);
     }
@@ -72,6 +76,7 @@ pub(crate) fn encode(
 
 /// Checks the options, which are the same for every file.
 pub(crate) fn check(coding: &CodingArgs, transform: &TransformArgs) -> Result<()> {
+    options::check_only_duet(coding)?;
     match coding.profile {
         ProfileName::Pcwt => options::qmin(coding).map(drop),
         ProfileName::Quad => asked(coding, transform).map(drop),

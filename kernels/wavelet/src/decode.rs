@@ -17,7 +17,7 @@ use crate::args::ComputeArgs;
 use crate::fault::is_of_device;
 use crate::io::{Kind, PICTURES, Writer};
 use crate::progress::{count, say};
-use crate::{progress, stream};
+use crate::{jpeg2000, progress, stream};
 
 /// Places of a file that are told one by one.
 const TOLD_MAX: u64 = 20;
@@ -27,6 +27,13 @@ type Container = ContainerReader<BufReader<ProgressBarIter<File>>>;
 /// A file of which not everything could be decoded.
 #[derive(Debug)]
 pub(crate) struct Damaged(String);
+
+impl Damaged {
+    /// Creates the error that says so.
+    pub(crate) fn new(what: String) -> Self {
+        Self(what)
+    }
+}
 
 impl fmt::Display for Damaged {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,6 +123,9 @@ pub(crate) fn decode(
     fills_pauses: bool,
     compute: &ComputeArgs,
 ) -> Result<String> {
+    if Kind::of(input, &jpeg2000::KINDS).is_ok() {
+        return jpeg2000::decode(input, output, drop_levels, compute);
+    }
     let still = Kind::of(output, &PICTURES)? != Kind::Y4m;
     let name = input.display();
     if still {

@@ -13,6 +13,7 @@ pub(crate) fn is_of_device(error: &anyhow::Error) -> bool {
         says_so::<DeviceError>,
         says_so::<lab::OpenError>,
         says_so::<lab::pcwt::CodeError>,
+        says_so::<lab::jpeg2000::Jpeg2000Error>,
         says_so::<QualityError>,
         #[cfg(feature = "opencl")]
         says_so::<lab::opencl::PipelineError>,

@@ -19,6 +19,7 @@ mod devices;
 mod effects;
 mod fault;
 mod io;
+mod jpeg2000;
 mod lossy;
 mod options;
 mod pcwt;

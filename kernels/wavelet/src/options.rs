@@ -16,7 +16,9 @@ use picture::coded::StepIndex;
 use picture::frame::{BitDepth, Chroma, FrameSize};
 use picture::params::{self, Boundary, CodecParams, Levels, Padding, Profile, STATES_MAX, Weights};
 
-use crate::args::{CodingArgs, LossArgs, PredictionArgs, PredictionName, RateArgs, TransformArgs, WeightsName};
+use crate::args::{
+    CodingArgs, Jpeg2000Args, LossArgs, PredictionArgs, PredictionName, RateArgs, TransformArgs, WeightsName,
+};
 
 /// Limit of a coded frame's size, or of its quantisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -223,6 +225,16 @@ pub(crate) fn prediction(args: &PredictionArgs, rate: Rate) -> Result<Option<Pre
         bail!("--reference-age {reference_age} is not possible: ask for 1 to {STATES_MAX}");
     }
     Ok(Some((reference_age, effort.unwrap_or_default())))
+}
+
+/// Returns an error if something is asked for that only files of JPEG 2000 have.
+pub(crate) fn check_only_duet(args: &CodingArgs) -> Result<()> {
+    let Jpeg2000Args { progression, code_block } = args.jpeg2000;
+    ensure!(
+        progression.is_none() && code_block.is_none(),
+        "--progression and --code-block go with .j2k and .jp2 files only: write one, or leave them out"
+    );
+    Ok(())
 }
 
 /// Returns the number of bits of every coefficient that the profile pcwt leaves out.

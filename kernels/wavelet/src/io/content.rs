@@ -37,6 +37,11 @@ pub(super) fn of(path: &Path) -> Result<Content> {
     }
 }
 
+/// Returns true if the file at `path` holds a clip, false if it holds one picture.
+pub(crate) fn is_clip(path: &Path) -> Result<bool> {
+    of(path).map(|content| content == Content::Clip)
+}
+
 /// Returns true if the file at `path` can be opened and begins as one of pictures.
 pub(crate) fn is_of_pictures(path: &Path) -> bool {
     path.is_file() && File::open(path).is_ok_and(|file| matches!(told(file), Ok(Some(_))))

@@ -19,7 +19,7 @@ pub(crate) mod rgb;
 mod still;
 mod y4m;
 
-pub(crate) use content::is_of_pictures;
+pub(crate) use content::{is_clip, is_of_pictures};
 pub(crate) use pictures::{PICTURES, Reader, Writer};
 
 /// Properties that all pictures of a file share.
@@ -57,6 +57,8 @@ pub(crate) enum Kind {
     Y4m,
     Npy,
     Duet,
+    J2k,
+    Jp2,
 }
 
 impl Kind {
@@ -80,6 +82,8 @@ impl Kind {
             Self::Y4m => "y4m",
             Self::Npy => "npy",
             Self::Duet => "duet",
+            Self::J2k => "j2k",
+            Self::Jp2 => "jp2",
         }
     }
 }

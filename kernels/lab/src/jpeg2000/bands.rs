@@ -1,0 +1,188 @@
+//! The transform of a picture's planes, and where the bands of each lie in its square.
+
+use kernels::parts::{CDF53, CDF97, Transform, Values, check_memory, host_bytes};
+use kernels::{BackendChoice, BackendInfo, Element};
+use picture::frame::{Chroma, FrameSize};
+use picture::params::{Boundary, Levels, Padding};
+use picture::pyramid::Pyramid;
+use picture::weights::Orientation;
+
+use super::error::Jpeg2000Error;
+use super::geometry::Band;
+use crate::bank::FilterBank;
+use crate::filter::Filter;
+use crate::transform::TransformParams;
+use crate::{OpenError, open_transform};
+
+/// Back end, and part of a device's name.
+pub type Choice<'a> = (BackendChoice, Option<&'a str>);
+
+/// Transforms of a picture's components. Planes and squares lie on their side.
+pub(super) struct Transforms {
+    is_reversible: bool,
+    /// With how many components each transforms.
+    parts: Vec<(usize, Box<dyn Transform>)>,
+    pyramids: Vec<Pyramid>,
+}
+
+impl Transforms {
+    /// Opens the transform of components of these sizes, `(columns, rows)`.
+    pub(super) fn open(
+        sizes: &[(usize, usize)],
+        levels: u8,
+        is_reversible: bool,
+        (choice, device): Choice<'_>,
+    ) -> Result<Self, Jpeg2000Error> {
+        let (mut parts, mut pyramids, mut rest) = (Vec::new(), Vec::new(), sizes);
+        let mut bytes = 0;
+        while let Some(&(width, height)) = rest.first() {
+            // Three at once keep a device busier than one after another.
+            let count = if rest.len() >= 3 && rest[..3].iter().all(|size| *size == rest[0]) { 3 } else { 1 };
+            let params = TransformParams {
+                size: FrameSize::new(height as u32, width as u32)?,
+                chroma: if count == 3 { Chroma::C444 } else { Chroma::Grey },
+                filter: Filter::Lifted(if is_reversible { CDF53 } else { CDF97 }),
+                levels: Levels::AtMost(levels),
+                boundary: Boundary::Symmetric,
+                padding: Padding::Smooth,
+                element: if is_reversible { Element::I32 } else { Element::F32 },
+                scheme: None,
+            };
+            bytes += host_bytes(&params.pyramids(), params.element);
+            pyramids.extend(params.pyramids());
+            parts.push((count, params));
+            rest = &rest[count..];
+        }
+        check_memory(bytes).map_err(OpenError::from)?;
+        let open = |(count, params): (usize, TransformParams)| Ok((count, open_transform(&params, choice, device)?));
+        let parts = parts.into_iter().map(open).collect::<Result<_, OpenError>>()?;
+        Ok(Self { is_reversible, parts, pyramids })
+    }
+
+    /// Transforms planes into squares.
+    pub(super) fn forward(&mut self, planes: Values) -> Result<Values, Jpeg2000Error> {
+        self.each(planes, |transform, planes| Ok(transform.forward_planes(&planes)?))
+    }
+
+    /// Transforms squares into planes.
+    pub(super) fn inverse(&mut self, squares: Values) -> Result<Values, Jpeg2000Error> {
+        self.each(squares, |transform, squares| Ok(transform.inverse(&squares)?))
+    }
+
+    fn each(
+        &mut self,
+        values: Values,
+        mut with: impl FnMut(&mut dyn Transform, Values) -> Result<Values, Jpeg2000Error>,
+    ) -> Result<Values, Jpeg2000Error> {
+        let (mut whole, mut rounded) = (Vec::new(), Vec::new());
+        let (mut f32s, mut i32s) = match values {
+            Values::F32(channels) => (channels.into_iter(), Vec::new().into_iter()),
+            Values::I32(channels) => (Vec::new().into_iter(), channels.into_iter()),
+            Values::F64(_) => (Vec::new().into_iter(), Vec::new().into_iter()),
+        };
+        for (count, transform) in &mut self.parts {
+            let part = match self.is_reversible {
+                true => Values::I32(i32s.by_ref().take(*count).collect()),
+                false => Values::F32(f32s.by_ref().take(*count).collect()),
+            };
+            match with(transform.as_mut(), part)? {
+                Values::I32(channels) => rounded.extend(channels),
+                Values::F32(channels) => whole.extend(channels),
+                Values::F64(_) => {}
+            }
+        }
+        Ok(if self.is_reversible { Values::I32(rounded) } else { Values::F32(whole) })
+    }
+
+    /// Returns the back end in use.
+    pub(super) fn backend(&self) -> Option<&BackendInfo> {
+        self.parts.first().map(|(_, transform)| transform.backend())
+    }
+
+    /// Returns where a band lies in its component's square, which lies on its side; `None` for one beyond the last level, which
+    /// has no coefficient or is the whole low band.
+    pub(super) fn corner(&self, component: usize, band: Band, level: u8) -> Option<(usize, usize)> {
+        let pyramid = &self.pyramids[component];
+        let level = usize::from(level);
+        if level > pyramid.levels() {
+            return (band == Band::Low).then_some((0, 0));
+        }
+        let orientation = match band {
+            Band::Low => return Some((0, 0)),
+            Band::Horizontal => Orientation::LH,
+            Band::Vertical => Orientation::HL,
+            Band::Diagonal => Orientation::HH,
+        };
+        let place = pyramid.band(level, orientation);
+        Some((place.x, place.y))
+    }
+
+    /// Returns the side of a component's square.
+    pub(super) fn side(&self, component: usize) -> usize {
+        self.pyramids[component].side()
+    }
+
+    /// Returns our coefficient over the standard's. Ours doubles the low band's range with each level, and the standard keeps it;
+    /// a row of one sample passes unchanged in both.
+    pub(super) fn ratio(&self, component: usize, band: Band, level: u8) -> f64 {
+        if self.is_reversible {
+            return 1.0;
+        }
+        let pyramid = &self.pyramids[component];
+        let split = |at: usize| {
+            let (height, width) = pyramid.transform_extent(at);
+            (i32::from(width > 1), i32::from(height > 1))
+        };
+        let (high_x, high_y) = band.is_high();
+        let last = usize::from(level).min(pyramid.levels());
+        let power = (1..=last).fold(0, |power, at| {
+            let (x, y) = split(at);
+            let sign = |is_high: bool| if is_high && at == usize::from(level) { -1 } else { 1 };
+            power + x * sign(high_x) + y * sign(high_y)
+        });
+        2_f64.powf(f64::from(power) / 2.0)
+    }
+}
+
+/// Lengths of what one coefficient becomes in the picture: by them an error in it counts.
+pub(super) struct Norms {
+    /// Along a row, of level l at place l: a low coefficient's and a high one's.
+    levels: Vec<(f64, f64)>,
+}
+
+/// Levels after which the lengths go on as they were.
+const NORM_LEVELS: usize = 7;
+
+impl Norms {
+    pub(super) fn new(is_reversible: bool) -> Self {
+        let bank = FilterBank::of(if is_reversible { &CDF53 } else { &CDF97 });
+        let (low, high) = (&bank.synthesis().low.taps, &bank.synthesis().high.taps);
+        let length = |taps: &[f64]| taps.iter().map(|tap| tap * tap).sum::<f64>().sqrt();
+        // What one coefficient of a level becomes one level up, and so on: the filters of the levels between follow it.
+        let further = |taps: &[f64]| -> Vec<f64> {
+            let mut out = vec![0.0; 2 * taps.len() + low.len()];
+            for (at, tap) in taps.iter().enumerate() {
+                low.iter().enumerate().for_each(|(k, weight)| out[2 * at + k] += tap * weight);
+            }
+            out
+        };
+        let (mut of_low, mut of_high) = (low.clone(), high.clone());
+        let mut levels = vec![(1.0, 1.0)];
+        for _ in 0..NORM_LEVELS {
+            levels.push((length(&of_low), length(&of_high)));
+            (of_low, of_high) = (further(&of_low), further(&of_high));
+        }
+        Self { levels }
+    }
+
+    /// Returns the length of one of our coefficients of a band.
+    pub(super) fn of(&self, band: Band, level: u8, is_reversible: bool) -> f64 {
+        let at = usize::from(level).min(NORM_LEVELS);
+        // The 5/3 keeps its low band's range, so a coefficient of each further level becomes twice as large.
+        let beyond = if is_reversible { 2_f64.powi(i32::from(level) - at as i32) } else { 1.0 };
+        let (x, y) = band.is_high();
+        let (low, high) = self.levels[at];
+        let side = |is_high: bool| if is_high { high } else { low };
+        side(x) * side(y) * beyond
+    }
+}

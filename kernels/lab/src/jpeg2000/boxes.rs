@@ -1,0 +1,119 @@
+//! Files of boxes around a code-stream: JP2 (ISO/IEC 15444-1, annex I).
+
+use super::error::{Jpeg2000Error, damaged, not_read};
+use super::header::{ComponentSize, Sizes};
+use super::image::Colour;
+
+/// How every such file begins.
+const SIGNATURE: [u8; 12] = *b"\0\0\0\x0cjP  \r\n\x87\n";
+/// How a code-stream does.
+const STREAM: [u8; 2] = [0xff, 0x4f];
+/// Bytes of the length and the kind of a box, and of a length that does not fit.
+const HEAD: usize = 8;
+const LONG: usize = 8;
+/// The compression, always the same; the colour space is known; it is no one's property.
+const IHDR_END: [u8; 3] = [7, 0, 0];
+/// Components of different depths.
+const VARIOUS: u8 = 0xff;
+/// Opacity of the whole picture.
+const OPACITY: u16 = 1;
+
+/// Returns the code-stream of a file, and the colours that it says it has.
+pub(super) fn open(bytes: &[u8]) -> Result<(&[u8], Option<Colour>), Jpeg2000Error> {
+    if bytes.starts_with(&STREAM) {
+        return Ok((bytes, None));
+    }
+    if !bytes.starts_with(&SIGNATURE) {
+        return Err(Jpeg2000Error::Other);
+    }
+    let (mut colour, mut rest) = (None, &bytes[SIGNATURE.len()..]);
+    while let Some((kind, content, after)) = next(rest) {
+        match &kind {
+            b"jp2h" => colour = header(content)?,
+            b"jp2c" => return Ok((content, colour)),
+            _ => {}
+        }
+        rest = after;
+    }
+    Err(damaged("there is no code-stream in its boxes"))
+}
+
+/// Returns the kind of the next box, what is in it as far as it is there, and what follows.
+fn next(bytes: &[u8]) -> Option<([u8; 4], &[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (kind, rest) = rest.split_first_chunk::<4>()?;
+    let (start, length) = match u32::from_be_bytes(*length) {
+        0 => (HEAD, bytes.len()),
+        1 => (HEAD + LONG, usize::try_from(u64::from_be_bytes(*rest.first_chunk::<LONG>()?)).ok()?),
+        length => (HEAD, length as usize),
+    };
+    let end = length.min(bytes.len());
+    Some((*kind, bytes.get(start..end)?, &bytes[end..]))
+}
+
+fn header(mut boxes: &[u8]) -> Result<Option<Colour>, Jpeg2000Error> {
+    let mut colour = None;
+    while let Some((kind, content, after)) = next(boxes) {
+        match (&kind, content) {
+            (b"pclr", _) => return Err(not_read("its samples are numbers of a palette's colours")),
+            (b"colr", [1, _, _, space @ ..]) if colour.is_none() => {
+                colour = space.first_chunk().and_then(|space| Colour::of(u32::from_be_bytes(*space)));
+            }
+            _ => {}
+        }
+        boxes = after;
+    }
+    Ok(colour)
+}
+
+/// Returns the file of a code-stream.
+pub(super) fn wrap(stream: &[u8], sizes: &Sizes, colour: Colour, kind: [u8; 4]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(stream.len() + 256);
+    out.extend(SIGNATURE);
+    put(&mut out, b"ftyp", &[&kind[..], &[0; 4], &kind[..]].concat());
+    let ComponentSize { depth, is_signed, .. } = sizes.components[0];
+    let code = |depth: u8, is_signed: bool| (depth - 1) | u8::from(is_signed) << 7;
+    let is_same = sizes.components.iter().all(|other| (other.depth, other.is_signed) == (depth, is_signed));
+    let (width, height) = (sizes.picture.width() as u32, sizes.picture.height() as u32);
+    let mut head = [height.to_be_bytes(), width.to_be_bytes()].concat();
+    head.extend((sizes.components.len() as u16).to_be_bytes());
+    head.push(if is_same { code(depth, is_signed) } else { VARIOUS });
+    head.extend(IHDR_END);
+    let mut boxes = Vec::new();
+    put(&mut boxes, b"ihdr", &head);
+    if !is_same {
+        let depths: Vec<u8> = sizes.components.iter().map(|other| code(other.depth, other.is_signed)).collect();
+        put(&mut boxes, b"bpcc", &depths);
+    }
+    put(&mut boxes, b"colr", &[&[1, 0, 0][..], &colour.number().to_be_bytes()].concat());
+    let colours = colour.components();
+    if sizes.components.len() > colours {
+        // Colours first, each for itself; then opacity, of all of them.
+        let channel = |at: usize| match at < colours {
+            true => [at as u16, 0, at as u16 + 1],
+            false => [at as u16, OPACITY, 0],
+        };
+        let count = sizes.components.len() as u16;
+        let channels = (0..sizes.components.len()).flat_map(channel);
+        let definitions: Vec<u8> = [count].into_iter().chain(channels).flat_map(u16::to_be_bytes).collect();
+        put(&mut boxes, b"cdef", &definitions);
+    }
+    put(&mut out, b"jp2h", &boxes);
+    put(&mut out, b"jp2c", stream);
+    out
+}
+
+fn put(out: &mut Vec<u8>, kind: &[u8; 4], content: &[u8]) {
+    match u32::try_from(content.len() + HEAD) {
+        Ok(length) => {
+            out.extend(length.to_be_bytes());
+            out.extend(kind);
+        }
+        Err(_) => {
+            out.extend(1_u32.to_be_bytes());
+            out.extend(kind);
+            out.extend(((content.len() + HEAD + LONG) as u64).to_be_bytes());
+        }
+    }
+    out.extend(content);
+}

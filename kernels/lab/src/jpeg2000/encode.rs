@@ -1,0 +1,420 @@
+//! Pictures to code-streams.
+
+use kernels::BackendInfo;
+use kernels::parts::Values;
+use rayon::prelude::*;
+
+use super::bands::{Choice, Norms, Transforms};
+use super::error::Jpeg2000Error;
+use super::geometry::{Area, BandPlace, BlockPlace, Cuts, Resolution, resolutions};
+use super::header::{self, Code, ComponentCode, ComponentSize, Sizes};
+use super::image::Image;
+use super::packet::{self, Share, WrittenBand};
+use super::planes;
+use super::progression::{self, Order, PrecinctPlace};
+use super::quantise::{Quantiser, Step};
+use super::rate::{Hull, smallest_slope};
+use super::tier1::{self, CodedBlock, FRACTION_BITS, Style};
+use super::{Options, Progression, Target};
+
+/// A code-block, and how its coefficients count.
+struct Job {
+    component: usize,
+    band: BandPlace,
+    place: BlockPlace,
+    /// Its first coefficient in the square, and the square's side.
+    start: usize,
+    side: usize,
+    /// From our coefficients to quantiser steps.
+    inverse: f64,
+    /// Squared error in the picture of one squared quantiser step.
+    weight: f64,
+}
+
+/// The blocks of a precinct: for each band the columns of its grid and its jobs.
+struct Precinct {
+    bands: Vec<(usize, std::ops::Range<usize>)>,
+}
+
+/// Codes pictures of one shape.
+pub struct Encoder {
+    options: Options,
+    sizes: Sizes,
+    code: Code,
+    transforms: Transforms,
+    jobs: Vec<Job>,
+    places: Vec<PrecinctPlace>,
+    precincts: Vec<Precinct>,
+    /// Samples of all components.
+    samples: usize,
+}
+
+/// The blocks of a picture.
+pub struct CodedBlocks {
+    blocks: Vec<CodedBlock>,
+    hulls: Vec<Hull>,
+    /// Squared error in the picture of no block at all.
+    energy: f64,
+}
+
+/// Lengths of the rows that a colour transform back gives an error in each of the first three components.
+const REVERSIBLE_COLOURS: [f64; 3] = [1.732, 0.8292, 0.8292];
+const IRREVERSIBLE_COLOURS: [f64; 3] = [1.732, 1.805, 1.573];
+/// The quantiser's step where passes are left out later, in units of an 8-bit sample.
+const FINE_STEP: f64 = 0.5;
+
+impl Encoder {
+    /// Opens an encoder for pictures of the shape of `image`.
+    pub fn open(image: &Image, options: &Options, choice: Choice<'_>) -> Result<Self, Jpeg2000Error> {
+        check(image)?;
+        let is_reversible = options.target == Target::Lossless;
+        let components: Vec<ComponentSize> = image
+            .components
+            .iter()
+            .map(|component| ComponentSize {
+                depth: component.depth,
+                is_signed: component.is_signed,
+                step: component.step,
+            })
+            .collect();
+        let picture = Area { x0: 0, y0: 0, x1: image.width as u32, y1: image.height as u32 };
+        let sizes = Sizes { picture, tile: [0, 0, picture.x1, picture.y1], components };
+        let extents: Vec<_> = image.components.iter().map(|component| (component.width, component.height)).collect();
+        let transforms = Transforms::open(&extents, options.levels, is_reversible, choice)?;
+        let mixes_colours = image.colour == super::Colour::Rgb && alike(image);
+        let cuts = Cuts {
+            levels: options.levels,
+            block: (options.block_exponent, options.block_exponent),
+            precincts: Vec::new(),
+        };
+        let resolutions: Vec<Vec<Resolution>> =
+            sizes.components.iter().map(|component| resolutions(picture.sampled(component.step), &cuts)).collect();
+        let order = match options.progression {
+            Progression::Resolution => Order::ResolutionLayer,
+            Progression::Quality => Order::LayerResolution,
+        };
+        let components: Vec<ComponentCode> = (0..sizes.components.len())
+            .map(|at| ComponentCode {
+                cuts: cuts.clone(),
+                style: Style(0),
+                is_reversible,
+                quantiser: quantiser(at, &sizes, &resolutions[at], options, &transforms),
+            })
+            .collect();
+        let code = Code { order, layers: options.layers.into(), mixes_colours, components };
+        let shapes: Vec<_> =
+            resolutions.iter().zip(&sizes.components).map(|(all, component)| (&all[..], component.step)).collect();
+        let places = progression::precincts(order, &shapes, (0, 0));
+        let samples = image.components.iter().map(|component| component.samples.len()).sum();
+        let mut encoder = Self {
+            options: *options,
+            sizes,
+            code,
+            transforms,
+            jobs: Vec::new(),
+            places: Vec::new(),
+            precincts: Vec::new(),
+            samples,
+        };
+        let norms = Norms::new(is_reversible);
+        for place in &places {
+            encoder.plan(place, &resolutions[place.component][place.resolution], &norms);
+        }
+        encoder.places = places;
+        Ok(encoder)
+    }
+
+    /// Adds the blocks of a precinct.
+    fn plan(&mut self, place: &PrecinctPlace, resolution: &Resolution, norms: &Norms) {
+        let component = place.component;
+        let ComponentCode { quantiser, is_reversible, cuts, .. } = &self.code.components[component];
+        let colours = match (self.code.mixes_colours, *is_reversible) {
+            (false, _) => [1.0; 3],
+            (true, true) => REVERSIBLE_COLOURS,
+            (true, false) => IRREVERSIBLE_COLOURS,
+        };
+        let colour = colours.get(component).copied().unwrap_or(1.0);
+        let mut bands = Vec::new();
+        for band in &resolution.bands {
+            let ratio = self.transforms.ratio(component, band.band, band.level);
+            let step = match (is_reversible, quantiser.step(band.index, band.band, band.level, cuts.levels)) {
+                (false, Some(step)) => step.size(self.sizes.components[component].depth + band.band.gain()),
+                _ => 1.0,
+            };
+            let length = step * ratio * norms.of(band.band, band.level, *is_reversible) * colour;
+            let grid = resolution.grid(band, place.precinct);
+            let first = self.jobs.len();
+            let side = self.transforms.side(component);
+            // A band without coefficients has no blocks.
+            let corner = self.transforms.corner(component, band.band, band.level).unwrap_or_default();
+            self.jobs.extend(grid.blocks.iter().map(|&place| Job {
+                component,
+                band: *band,
+                place,
+                // The square lies on its side.
+                start: (corner.1 + place.x) * side + corner.0 + place.y,
+                side,
+                inverse: 1.0 / (step * ratio),
+                weight: length * length,
+            }));
+            bands.push((grid.columns, first..self.jobs.len()));
+        }
+        self.precincts.push(Precinct { bands });
+    }
+
+    /// Returns the planes of a picture.
+    pub fn planes(&self, image: &Image) -> Values {
+        match self.is_reversible() {
+            true => Values::I32(planes::reversible(&image.components, self.code.mixes_colours)),
+            false => Values::F32(planes::irreversible(&image.components, self.code.mixes_colours)),
+        }
+    }
+
+    /// Transforms them.
+    pub fn transform(&mut self, planes: Values) -> Result<Values, Jpeg2000Error> {
+        self.transforms.forward(planes)
+    }
+
+    /// Codes the blocks of what was transformed, each for itself.
+    pub fn blocks(&self, squares: &Values) -> CodedBlocks {
+        let coded: Vec<(CodedBlock, f64)> = self.jobs.par_iter().map(|job| job.code(squares)).collect();
+        let energy = coded.iter().zip(&self.jobs).map(|((_, energy), job)| energy * job.weight).sum();
+        let blocks: Vec<CodedBlock> = coded.into_iter().map(|(block, _)| block).collect();
+        let hulls = blocks.par_iter().zip(&self.jobs).map(|(block, job)| Hull::new(block, job.weight)).collect();
+        CodedBlocks { blocks, hulls, energy }
+    }
+
+    /// Returns the code-stream of the blocks, by the target.
+    pub fn finish(&mut self, coded: &CodedBlocks) -> Result<Vec<u8>, Jpeg2000Error> {
+        self.finish_to(coded, self.options.target)
+    }
+
+    /// Returns the code-stream of the blocks, by another target of the same transform.
+    pub(super) fn finish_to(&mut self, coded: &CodedBlocks, target: Target) -> Result<Vec<u8>, Jpeg2000Error> {
+        self.set_guard_bits(coded);
+        let slope = match target {
+            Target::Lossless | Target::Step(_) => 0.0,
+            Target::Bytes(bytes) => {
+                let slope = smallest_slope(|slope| self.stream(coded, &[slope]).len() <= bytes);
+                let smallest = self.stream(coded, &[f64::INFINITY]).len();
+                if smallest > bytes {
+                    return Err(Jpeg2000Error::NotCoded(format!(
+                        "the picture does not fit: one of this size takes at least {smallest} bytes"
+                    )));
+                }
+                slope
+            }
+            Target::Quality(decibels) => {
+                let peak = f64::from((1_u32 << self.sizes.components[0].depth) - 1);
+                let allowed = peak * peak / 10_f64.powf(decibels / 10.0) * self.samples as f64;
+                let error = |slope: f64| coded.energy - coded.hulls.iter().map(|hull| hull.gain(slope)).sum::<f64>();
+                // The largest slope with so little error: of the ones with too much it is the smallest, nearly.
+                smallest_slope(|slope| error(slope) > allowed) * (1.0 - 1e-6)
+            }
+        };
+        let layers = self.code.layers;
+        if layers == 1 {
+            return Ok(self.stream(coded, &[slope]));
+        }
+        // Each layer has about half the bytes of the one after it.
+        let all = self.stream(coded, &vec![slope; layers]).len();
+        let mut slopes: Vec<f64> = (1..layers)
+            .map(|layer| {
+                let bytes = all >> (layers - layer);
+                smallest_slope(|tried| self.stream(coded, &vec![tried; layers]).len() <= bytes).max(slope)
+            })
+            .collect();
+        slopes.push(slope);
+        // The headers of so many layers take some bytes, too.
+        if let Target::Bytes(bytes) = target {
+            let last = slopes.len() - 1;
+            slopes[last] = smallest_slope(|tried| {
+                let tried: Vec<f64> = slopes.iter().map(|&slope| slope.max(tried)).collect();
+                self.stream(coded, &[&tried[..last], &[tried[last]]].concat()).len() <= bytes
+            });
+            let least = slopes[last];
+            slopes.iter_mut().for_each(|slope| *slope = slope.max(least));
+        }
+        Ok(self.stream(coded, &slopes))
+    }
+
+    /// Sets as many guard bits as the blocks' planes need.
+    fn set_guard_bits(&mut self, coded: &CodedBlocks) {
+        for (at, component) in self.code.components.iter_mut().enumerate() {
+            let levels = component.cuts.levels;
+            let needed =
+                coded.blocks.iter().zip(&self.jobs).filter(|(_, job)| job.component == at).map(|(block, job)| {
+                    let step = component.quantiser.step(job.band.index, job.band.band, job.band.level, levels);
+                    (block.planes + 1).saturating_sub(step.map_or(0, |step| step.exponent))
+                });
+            component.quantiser.guard_bits = needed.max().unwrap_or(0).clamp(1, GUARD_BITS_MAX);
+        }
+    }
+
+    /// Returns the code-stream with the passes that are worth the slope of each layer.
+    fn stream(&self, coded: &CodedBlocks, slopes: &[f64]) -> Vec<u8> {
+        let layers = slopes.len();
+        // Passes of each block up to each layer.
+        let passes = |block: usize, layer: usize| match slopes[layer] <= 0.0 {
+            true => coded.blocks[block].passes.len(),
+            false => coded.hulls[block].passes(slopes[layer]),
+        };
+        let bytes: Vec<Vec<u8>> =
+            coded.blocks.iter().enumerate().map(|(at, block)| block.bytes(passes(at, layers - 1))).collect();
+        let mut written: Vec<Vec<WrittenBand>> =
+            self.precincts.iter().map(|precinct| self.written(precinct, coded, layers, &passes)).collect();
+        let mut packets = Vec::new();
+        for (at, layer) in progression::packets(self.code.order, &self.places, layers) {
+            let share = |block: usize| {
+                let (now, all) = (passes(block, layer), passes(block, layers - 1));
+                let before = layer.checked_sub(1).map_or(0, |layer| passes(block, layer));
+                let part = |passes: usize| coded.blocks[block].part_len(passes, all);
+                let bytes = &bytes[block][part(before)..part(now)];
+                match now - before {
+                    0 => Share::default(),
+                    count => Share { segments: [(count, bytes.len()), (0, 0)], bytes },
+                }
+            };
+            let bands = &self.precincts[at].bands;
+            let shares: Vec<Vec<Share<'_>>> = bands.iter().map(|(_, jobs)| jobs.clone().map(share).collect()).collect();
+            packet::write(&mut written[at], &shares, layer, &mut packets);
+        }
+        let stream = header::write(&self.sizes, &Code { layers, ..self.code.clone() }, None, &packets);
+        match self.options.wrapping {
+            None => stream,
+            Some((kind, colour)) => super::boxes::wrap(&stream, &self.sizes, colour, kind),
+        }
+    }
+
+    fn written(
+        &self,
+        precinct: &Precinct,
+        coded: &CodedBlocks,
+        layers: usize,
+        passes: &impl Fn(usize, usize) -> usize,
+    ) -> Vec<WrittenBand> {
+        let band = |(columns, jobs): &(usize, std::ops::Range<usize>)| {
+            let firsts: Vec<usize> = jobs
+                .clone()
+                .map(|block| (0..layers).find(|&layer| passes(block, layer) > 0).unwrap_or(layers))
+                .collect();
+            let planes: Vec<u32> = jobs.clone().map(|block| self.zero_planes(block, coded)).collect();
+            WrittenBand::new(*columns, &firsts, &planes)
+        };
+        precinct.bands.iter().map(band).collect()
+    }
+
+    fn zero_planes(&self, block: usize, coded: &CodedBlocks) -> u32 {
+        let job = &self.jobs[block];
+        let ComponentCode { quantiser, cuts, .. } = &self.code.components[job.component];
+        let step = quantiser.step(job.band.index, job.band.band, job.band.level, cuts.levels);
+        let planes = step.map_or(0, |step| quantiser.planes(step));
+        planes.saturating_sub(coded.blocks[block].planes).into()
+    }
+
+    /// Returns the back end that transforms.
+    pub fn backend(&self) -> Option<&BackendInfo> {
+        self.transforms.backend()
+    }
+
+    fn is_reversible(&self) -> bool {
+        self.options.target == Target::Lossless
+    }
+}
+
+impl Job {
+    /// Codes the block; returns its energy in squared quantiser steps, too.
+    fn code(&self, squares: &Values) -> (CodedBlock, f64) {
+        let BlockPlace { width, height, .. } = self.place;
+        let mut values = vec![0_u32; width * height];
+        match squares {
+            Values::I32(squares) => {
+                turn(&squares[self.component][self.start..], self.side, &mut values, width, |value: i32| {
+                    value.unsigned_abs() << FRACTION_BITS | u32::from(value < 0) << 31
+                });
+            }
+            Values::F32(squares) => {
+                let scale = (self.inverse * f64::from(1 << FRACTION_BITS)) as f32;
+                turn(&squares[self.component][self.start..], self.side, &mut values, width, |value: f32| {
+                    ((value.abs() * scale) as u32).min(i32::MAX as u32) | u32::from(value < 0.0) << 31
+                });
+            }
+            Values::F64(_) => {}
+        }
+        let unit = f64::from(1 << FRACTION_BITS);
+        let energy = values.iter().map(|value| (f64::from(value & 0x7fff_ffff) / unit).powi(2)).sum();
+        (tier1::encode(&values, width, self.band.band), energy)
+    }
+}
+
+/// Most guard bits that the header can write.
+const GUARD_BITS_MAX: u8 = 7;
+
+/// Copies rows of a block that are columns of a square from row to row of `side`.
+fn turn<T: Copy>(square: &[T], side: usize, out: &mut [u32], width: usize, value: impl Fn(T) -> u32) {
+    let height = out.len() / width.max(1);
+    for x in 0..width {
+        let column = &square[x * side..x * side + height];
+        column.iter().enumerate().for_each(|(y, &from)| out[y * width + x] = value(from));
+    }
+}
+
+/// Returns the steps of a component's bands; guard bits come later.
+fn quantiser(
+    at: usize,
+    sizes: &Sizes,
+    resolutions: &[Resolution],
+    options: &Options,
+    transforms: &Transforms,
+) -> Quantiser {
+    let depth = sizes.components[at].depth;
+    let unit = 2_f64.powi(i32::from(depth) - 8);
+    let fine = match options.target {
+        Target::Step(step) => step,
+        // Half of the error that is allowed, or less.
+        Target::Quality(decibels) => (255.0 * 10_f64.powf(-decibels / 20.0)).min(4.0 * FINE_STEP) / 4.0,
+        Target::Bytes(_) | Target::Lossless => FINE_STEP,
+    };
+    let step = |band: &BandPlace| {
+        let bits = depth + band.band.gain();
+        match options.target {
+            Target::Lossless => Step { exponent: bits, mantissa: 0 },
+            _ => Step::nearest(fine * unit / transforms.ratio(at, band.band, band.level), bits),
+        }
+    };
+    let steps = resolutions.iter().flat_map(|resolution| &resolution.bands).map(step).collect();
+    Quantiser { guard_bits: 1, steps, is_derived: false }
+}
+
+/// Returns true if the first three components have one size and depth.
+fn alike(image: &Image) -> bool {
+    let key =
+        |at: usize| image.components.get(at).map(|found| (found.width, found.height, found.depth, found.is_signed));
+    key(0).is_some() && key(0) == key(1) && key(1) == key(2)
+}
+
+/// Returns an error unless the picture is one that can be coded.
+fn check(image: &Image) -> Result<(), Jpeg2000Error> {
+    let refuse = |what: String| Err(Jpeg2000Error::NotCoded(what));
+    let count = image.components.len();
+    if !(image.colour.components()..=image.colour.components() + 1).contains(&count) {
+        return refuse(format!("a picture of these colours has no {count} components"));
+    }
+    let picture = Area { x0: 0, y0: 0, x1: image.width as u32, y1: image.height as u32 };
+    for component in &image.components {
+        if !(1..=16).contains(&component.depth) {
+            return refuse(format!("samples of {} bits are not coded: 1 to 16 are", component.depth));
+        }
+        let area = picture.sampled(component.step);
+        let is_right = component.step.0 > 0
+            && component.step.1 > 0
+            && (area.width(), area.height()) == (component.width, component.height);
+        if !is_right || component.samples.len() != component.width * component.height || component.samples.is_empty() {
+            return refuse(format!(
+                "a component of {} x {} does not fit the picture",
+                component.width, component.height
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,335 @@
+//! Reads the headers of a code-stream, and finds the packets of its tiles.
+
+use super::{Code, ComponentCode, ComponentSize, Sizes, marker};
+use crate::jpeg2000::error::{Jpeg2000Error, damaged, not_read};
+use crate::jpeg2000::geometry::{Area, Cuts};
+use crate::jpeg2000::progression::Order;
+use crate::jpeg2000::quantise::{Quantiser, Step};
+use crate::jpeg2000::tier1::Style;
+
+type Result<T> = std::result::Result<T, Jpeg2000Error>;
+
+/// Most components that are read here.
+const COMPONENTS_MAX: usize = 4;
+/// Most bits of a sample that are.
+const DEPTH_MAX: u8 = 16;
+/// Most tiles.
+const TILES_MAX: u64 = 65_535;
+
+/// A tile's packets, as far as they are there.
+#[derive(Clone, Debug)]
+pub(crate) struct Tile {
+    pub(crate) index: u64,
+    pub(crate) code: Code,
+    pub(crate) packets: Vec<u8>,
+}
+
+/// A code-stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    pub(crate) sizes: Sizes,
+    pub(crate) tiles: Vec<Tile>,
+}
+
+/// Bytes of a segment.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    /// The marker's name, for errors.
+    name: &'static str,
+}
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let Some((first, rest)) = self.bytes.split_first_chunk::<N>() else {
+            return Err(damaged(format!("the segment {} is too short", self.name)));
+        };
+        self.bytes = rest;
+        Ok(*first)
+    }
+
+    fn u8(&mut self) -> Result<u8> {
+        Ok(u8::from_be_bytes(self.take()?))
+    }
+
+    fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_be_bytes(self.take()?))
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_be_bytes(self.take()?))
+    }
+
+    /// Returns the marker that is next, with its segment; a marker without a segment has an empty one.
+    fn marker(&mut self) -> Result<(u16, Reader<'a>)> {
+        let marker = self.u16()?;
+        if [marker::SOC, marker::SOD, marker::EOC].contains(&marker) {
+            return Ok((marker, Reader { bytes: &[], name: name(marker) }));
+        }
+        if marker < 0xff00 {
+            return Err(damaged(format!("there is {marker:04x} where a marker must be")));
+        }
+        let length = usize::from(self.u16()?);
+        match length.checked_sub(2).and_then(|length| self.bytes.split_at_checked(length)) {
+            Some((segment, rest)) => {
+                self.bytes = rest;
+                Ok((marker, Reader { bytes: segment, name: name(marker) }))
+            }
+            None => {
+                Err(damaged(format!("the segment {} is longer than the file, or shorter than itself", name(marker))))
+            }
+        }
+    }
+}
+
+fn name(marker: u16) -> &'static str {
+    match marker {
+        marker::SIZ => "SIZ",
+        marker::COD => "COD",
+        marker::COC => "COC",
+        marker::QCD => "QCD",
+        marker::QCC => "QCC",
+        marker::SOT => "SOT",
+        marker::CAP => "CAP",
+        _ => "of a marker",
+    }
+}
+
+/// What has been told of a component's code: for all of them, and for it alone.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    style: Option<(Cuts, Style, bool)>,
+    quantiser: Option<Quantiser>,
+}
+
+/// The header as far as it has been read.
+#[derive(Clone, Debug)]
+struct Header {
+    sizes: Sizes,
+    /// Order, layers, and whether colours are mixed.
+    common: Option<(Order, usize, bool)>,
+    all: Told,
+    own: Vec<Told>,
+}
+
+/// Reads a code-stream.
+pub(crate) fn read(bytes: &[u8]) -> Result<Stream> {
+    let mut reader = Reader { bytes, name: "of the code-stream" };
+    if reader.marker().map(|(marker, _)| marker) != Ok(marker::SOC) {
+        return Err(Jpeg2000Error::Other);
+    }
+    let (marker::SIZ, mut segment) = reader.marker()? else {
+        return Err(damaged("the header does not begin with its sizes, SIZ"));
+    };
+    let sizes = sizes(&mut segment)?;
+    let own = vec![Told::default(); sizes.components.len()];
+    let mut header = Header { sizes, common: None, all: Told::default(), own };
+    let mut stream = Stream { sizes: header.sizes.clone(), tiles: Vec::new() };
+    let mut tiles: Vec<(u64, Header, Vec<u8>)> = Vec::new();
+    loop {
+        let before = reader.bytes;
+        // Cut in the middle of a header it is not whole, but what came before is.
+        let (marker, mut segment) = match reader.marker() {
+            Ok(found) => found,
+            Err(error) if tiles.is_empty() => return Err(error),
+            Err(_) => break,
+        };
+        match marker {
+            marker::SOT => {
+                let Ok((index, part, is_cut)) = tile_part(&mut segment, before) else { break };
+                if index >= header.sizes.tiles().0 * header.sizes.tiles().1 {
+                    return Err(damaged(format!("there is a tile {index}, but not that many")));
+                }
+                let at = tiles.iter().position(|tile| tile.0 == index).unwrap_or(tiles.len());
+                if at == tiles.len() {
+                    tiles.push((index, header.clone(), Vec::new()));
+                }
+                let (_, header, packets) = &mut tiles[at];
+                let mut inner = Reader { bytes: &part[TILE_HEAD..], name: "of a tile" };
+                loop {
+                    match inner.marker() {
+                        Ok((marker::SOD, _)) => break packets.extend(inner.bytes),
+                        Ok((marker, mut segment)) => header.take(marker, &mut segment)?,
+                        Err(_) if is_cut => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+                if is_cut {
+                    break;
+                }
+                reader.bytes = &before[part.len()..];
+            }
+            marker::EOC => break,
+            _ => header.take(marker, &mut segment)?,
+        }
+    }
+    // Without any tile, too, the header must be one.
+    header.code()?;
+    for (index, header, packets) in tiles {
+        stream.tiles.push(Tile { index, code: header.code()?, packets });
+    }
+    Ok(stream)
+}
+
+/// Bytes of SOT with its marker.
+const TILE_HEAD: usize = 12;
+
+/// Returns a tile's number and the bytes of its part, which begins at `bytes`, and whether they are cut.
+fn tile_part<'a>(segment: &mut Reader<'_>, bytes: &'a [u8]) -> Result<(u64, &'a [u8], bool)> {
+    let (index, length) = (segment.u16()?, segment.u32()? as usize);
+    if length == 0 {
+        // To the end of the code-stream.
+        let end = if bytes.ends_with(&marker::EOC.to_be_bytes()) { bytes.len() - 2 } else { bytes.len() };
+        return Ok((index.into(), &bytes[..end.max(TILE_HEAD)], false));
+    }
+    if length < TILE_HEAD + 2 {
+        return Err(damaged(format!("a part of tile {index} has {length} bytes")));
+    }
+    let part = &bytes[..length.min(bytes.len())];
+    if part.len() < TILE_HEAD { Err(damaged("cut")) } else { Ok((index.into(), part, part.len() < length)) }
+}
+
+fn sizes(segment: &mut Reader<'_>) -> Result<Sizes> {
+    segment.u16()?;
+    let [x1, y1, x0, y0] = [segment.u32()?, segment.u32()?, segment.u32()?, segment.u32()?];
+    let [width, height, x, y] = [segment.u32()?, segment.u32()?, segment.u32()?, segment.u32()?];
+    let picture = Area { x0, y0, x1, y1 };
+    let reaches =
+        |start: u32, length: u32, first: u32| start <= first && u64::from(start) + u64::from(length) > first.into();
+    if picture.is_empty() || width == 0 || height == 0 || !reaches(x, width, x0) || !reaches(y, height, y0) {
+        return Err(damaged("the sizes of the picture and of its tiles do not go together"));
+    }
+    let count = usize::from(segment.u16()?);
+    if !(1..=COMPONENTS_MAX).contains(&count) {
+        return Err(not_read(format!("it has {count} components, not 1 to {COMPONENTS_MAX}")));
+    }
+    let component = |_| {
+        let [depth, x, y] = segment.take()?;
+        let (is_signed, depth) = (depth & 0x80 != 0, (depth & 0x7f) + 1);
+        if x == 0 || y == 0 {
+            return Err(damaged("a component has no samples"));
+        }
+        if depth > DEPTH_MAX {
+            return Err(not_read(format!("its samples have {depth} bits, more than {DEPTH_MAX}")));
+        }
+        Ok(ComponentSize { depth, is_signed, step: (x, y) })
+    };
+    let sizes =
+        Sizes { picture, tile: [x, y, width, height], components: (0..count).map(component).collect::<Result<_>>()? };
+    let (columns, rows) = sizes.tiles();
+    if columns * rows > TILES_MAX {
+        return Err(damaged(format!("{columns} x {rows} tiles are more than there may be")));
+    }
+    Ok(sizes)
+}
+
+impl Header {
+    /// Takes in a segment of the main header or of a tile's.
+    fn take(&mut self, marker: u16, segment: &mut Reader<'_>) -> Result<()> {
+        match marker {
+            marker::COD => {
+                let [style, order, high, low, mix] = segment.take()?;
+                let order =
+                    Order::of(order).ok_or_else(|| damaged(format!("there is no progression order {order}")))?;
+                let layers = usize::from(u16::from_be_bytes([high, low]));
+                if layers == 0 || mix > 1 {
+                    return Err(damaged("COD has no layer, or a colour transform that is none of Part 1"));
+                }
+                self.common = Some((order, layers, mix == 1));
+                self.all.style = Some(component_style(segment, style & 1 != 0)?);
+                Ok(())
+            }
+            marker::COC => {
+                let component = usize::from(segment.u8()?);
+                let has_precincts = segment.u8()? & 1 != 0;
+                self.component(component)?.style = Some(component_style(segment, has_precincts)?);
+                Ok(())
+            }
+            marker::QCD => {
+                self.all.quantiser = Some(quantiser(segment)?);
+                Ok(())
+            }
+            marker::QCC => {
+                let component = usize::from(segment.u8()?);
+                self.component(component)?.quantiser = Some(quantiser(segment)?);
+                Ok(())
+            }
+            marker::RGN => Err(not_read("a region of it is coded before the rest (ROI)")),
+            marker::POC => Err(not_read("its order of packets changes (POC)")),
+            marker::PPM | marker::PPT => Err(not_read("the headers of its packets lie apart from them (PPM, PPT)")),
+            // Comments, lengths and what else needs no reader.
+            _ => Ok(()),
+        }
+    }
+
+    fn component(&mut self, index: usize) -> Result<&mut Told> {
+        self.own.get_mut(index).ok_or_else(|| damaged(format!("there is no component {index}")))
+    }
+
+    /// Returns the code that follows from what was told.
+    fn code(&self) -> Result<Code> {
+        let (order, layers, mixes_colours) = self.common.ok_or_else(|| damaged("the header has no COD"))?;
+        let component = |own: &Told| {
+            let style = own.style.clone().or_else(|| self.all.style.clone());
+            let (cuts, style, is_reversible) = style.ok_or_else(|| damaged("the header has no COD"))?;
+            let quantiser = own.quantiser.clone().or_else(|| self.all.quantiser.clone());
+            let quantiser = quantiser.ok_or_else(|| damaged("the header has no QCD"))?;
+            Ok(ComponentCode { cuts, style, is_reversible, quantiser })
+        };
+        let components: Vec<_> = self.own.iter().map(component).collect::<Result<_>>()?;
+        if mixes_colours {
+            let alike = |pair: &[ComponentCode]| {
+                pair[0].is_reversible == pair[1].is_reversible && pair[0].cuts.levels == pair[1].cuts.levels
+            };
+            let sizes = self.sizes.components.get(..3);
+            let same = sizes.is_some_and(|sizes| sizes.windows(2).all(|pair| pair[0].step == pair[1].step));
+            if !same || !components[..3].windows(2).all(alike) {
+                return Err(damaged("its colours are mixed, but the first three components are not alike"));
+            }
+        }
+        Ok(Code { order, layers, mixes_colours, components })
+    }
+}
+
+fn component_style(segment: &mut Reader<'_>, has_precincts: bool) -> Result<(Cuts, Style, bool)> {
+    let [levels, width, height, style, wavelet] = segment.take()?;
+    if levels > 32 {
+        return Err(damaged(format!("{levels} levels are more than there may be")));
+    }
+    let block = ((width & 15) + 2, (height & 15) + 2);
+    if block.0 > 10 || block.1 > 10 || block.0 + block.1 > 12 {
+        return Err(damaged("its code-blocks are larger than they may be"));
+    }
+    if wavelet > 1 {
+        return Err(not_read(format!("its wavelet has the number {wavelet}, none of Part 1")));
+    }
+    let style = Style(style);
+    if style.is_high_throughput() {
+        return Err(not_read("its blocks are those of Part 15 (HTJ2K)"));
+    }
+    let precincts = if has_precincts {
+        let precinct = |_| segment.u8().map(|byte| (byte & 15, byte >> 4));
+        (0..=levels).map(precinct).collect::<Result<_>>()?
+    } else {
+        Vec::new()
+    };
+    if precincts.iter().skip(1).any(|&(width, height)| width == 0 || height == 0) {
+        return Err(damaged("its precincts are too small"));
+    }
+    Ok((Cuts { levels, block, precincts }, style, wavelet == 1))
+}
+
+fn quantiser(segment: &mut Reader<'_>) -> Result<Quantiser> {
+    let kind = segment.u8()?;
+    let (guard_bits, mut steps) = (kind >> 5, Vec::new());
+    while !segment.bytes.is_empty() {
+        steps.push(match kind & 31 {
+            0 => Step { exponent: segment.u8()? >> 3, mantissa: 0 },
+            1 | 2 => {
+                let step = segment.u16()?;
+                Step { exponent: (step >> 11) as u8, mantissa: step & 0x7ff }
+            }
+            other => return Err(damaged(format!("there is no quantiser {other}"))),
+        });
+    }
+    Ok(Quantiser { guard_bits, steps, is_derived: kind & 31 == 1 })
+}

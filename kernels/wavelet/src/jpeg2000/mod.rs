@@ -1,0 +1,153 @@
+//! `wavelet encode` and `wavelet decode` of JPEG 2000.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use lab::jpeg2000::{self, Colour, Image, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Target};
+use picture::frame::{ColourSpace, FrameSize};
+use picture::params::Levels;
+
+use crate::args::{CodingArgs, ComputeArgs, PredictionName, ProfileName, ProgressionName, RateArgs, TransformArgs};
+use crate::clip::bytes_per_frame;
+use crate::decode::Damaged;
+use crate::io::Kind;
+use crate::options;
+
+mod read;
+mod write;
+
+/// Kinds of files of JPEG 2000.
+pub(crate) const KINDS: [Kind; 2] = [Kind::J2k, Kind::Jp2];
+/// Longest file that is read.
+const FILE_BYTES_MAX: u64 = 1 << 32;
+/// Layers of a file that becomes finer as it comes.
+const LAYERS: u16 = 8;
+/// The quantiser's step when nothing else is asked for.
+const DEFAULT_STEP: f64 = 8.0;
+
+/// Codes the picture of `input` into the file `output`.
+pub(crate) fn encode(
+    input: &Path,
+    output: &Path,
+    coding: &CodingArgs,
+    transform: &TransformArgs,
+    compute: &ComputeArgs,
+) -> Result<String> {
+    let kind = Kind::of(output, &KINDS)?;
+    check(coding, transform)?;
+    let (image, planes) = read::read(input)?;
+    ensure!(
+        kind != Kind::Jp2 || planes.is_none_or(|colour| colour == ColourSpace::JPEG),
+        "{}: a .jp2 file has a name for Y, Cb and Cr of BT.601 in full range only: write this clip to .j2k, which has none for any",
+        input.display()
+    );
+    let size = FrameSize::new(image.width as u32, image.height as u32)
+        .with_context(|| format!("{} cannot be used", input.display()))?;
+    let mut options = Options::new(target(&coding.rate, size)?);
+    if let Some(levels) = transform.levels {
+        options.levels = match levels {
+            Levels::Full => size.width().max(size.height()).next_power_of_two().trailing_zeros() as u8,
+            Levels::AtMost(levels) => levels,
+        };
+    }
+    if coding.jpeg2000.code_block == Some(32) {
+        options.block_exponent = 5;
+    }
+    if coding.jpeg2000.progression == Some(ProgressionName::Quality) {
+        (options.progression, options.layers) = (Progression::Quality, LAYERS);
+    }
+    if kind == Kind::Jp2 {
+        options.wrapping = Some((*b"jp2 ", image.colour));
+    }
+    let choice = (compute.backend, compute.device.as_deref());
+    let bytes = jpeg2000::encode(&image, &options, choice)?;
+    std::fs::write(output, &bytes).with_context(|| format!("{} cannot be written", output.display()))?;
+    let bits_per_pixel = bytes.len() as f64 * 8.0 / size.pixels() as f64;
+    Ok(format!("{}, {} bytes, {bits_per_pixel:.4} bit per pixel\n", described(&image), bytes.len()))
+}
+
+/// Checks that nothing is asked for that these files do not have.
+fn check(coding: &CodingArgs, transform: &TransformArgs) -> Result<()> {
+    let refuse = |is_there: bool, name: &str| {
+        ensure!(!is_there, "{name} goes with .duet files only: leave it out, or write one");
+        Ok(())
+    };
+    refuse(coding.profile == ProfileName::Pcwt, "--profile pcwt")?;
+    refuse(coding.rate.qmin.is_some(), "--qmin")?;
+    refuse(coding.chroma.is_some(), "--chroma")?;
+    refuse(coding.weights.is_some(), "--weights")?;
+    refuse(coding.prediction.prediction == PredictionName::On || coding.prediction.effort.is_some(), "--prediction")?;
+    refuse(coding.prediction.reference_age.is_some(), "--reference-age")?;
+    refuse(coding.loss.loss.is_some(), "--loss")?;
+    let others = transform.boundary.is_some() || transform.padding.is_some() || transform.scheme.is_some();
+    let others =
+        others || transform.filter_bank.is_some() || transform.precision.is_some() || transform.wavelet.is_some();
+    ensure!(
+        !others,
+        "JPEG 2000 says what the transform is, 5/3 with --lossless and 9/7 without: of it, ask for --levels only"
+    );
+    Ok(())
+}
+
+/// Returns what is asked for.
+fn target(rate: &RateArgs, size: FrameSize) -> Result<Target> {
+    let RateArgs { bpp, bytes_per_frame, quality, step, lossless, qmin: _ } = *rate;
+    if lossless {
+        return Ok(Target::Lossless);
+    }
+    Ok(match (bpp, bytes_per_frame, quality) {
+        (Some(bpp), ..) => Target::Bytes(bytes_per_frame_of(bpp, size)?),
+        (_, Some(bytes), _) => Target::Bytes(bytes),
+        (_, _, Some(decibels)) => {
+            ensure!(
+                (1.0..=100.0).contains(&decibels),
+                "--quality {decibels} is not possible: ask for 1 to 100 decibels"
+            );
+            Target::Quality(decibels)
+        }
+        _ => {
+            let step = step.unwrap_or(DEFAULT_STEP);
+            ensure!((0.0625..=1024.0).contains(&step), "--step {step} is not possible: ask for 0.0625 to 1024");
+            Target::Step(step)
+        }
+    })
+}
+
+fn bytes_per_frame_of(bpp: f64, size: FrameSize) -> Result<usize> {
+    Ok(bytes_per_frame(options::bits_per_pixel(bpp)?, size))
+}
+
+/// Decodes the file `input` into the picture `output`.
+pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &ComputeArgs) -> Result<String> {
+    write::kind(output)?;
+    let name = input.display();
+    let mut bytes = Vec::new();
+    let cannot = || format!("{name} cannot be read");
+    File::open(input).with_context(cannot)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).with_context(cannot)?;
+    let choice = (compute.backend, compute.device.as_deref());
+    let decoded = jpeg2000::decode(&bytes, drop_levels, SAMPLES_MAX, choice).map_err(|error| match error {
+        Jpeg2000Error::Damaged(_) => Damaged::new(format!("{name}: {error}")).into(),
+        error => anyhow::Error::from(error).context(format!("{name} cannot be decoded")),
+    })?;
+    drop(bytes);
+    let text = described(&decoded.image);
+    write::write(output, decoded.image, decoded.has_colour)?;
+    if let Some(missing) = decoded.missing {
+        return Err(Damaged::new(format!("{name} is damaged or cut: {missing}; what is whole is decoded")).into());
+    }
+    let backend = decoded.backend.map(|backend| format!(", {}: {}", backend.kind, backend.device)).unwrap_or_default();
+    Ok(format!("{text}{backend}\n"))
+}
+
+fn described(image: &Image) -> String {
+    let colour = match image.colour {
+        Colour::Grey => "grey",
+        Colour::Rgb => "RGB",
+        Colour::Ycc => "YCbCr",
+    };
+    let depth = image.components.first().map_or(0, |component| component.depth);
+    let opacity = if image.components.len() > image.colour.components() { " with opacity" } else { "" };
+    format!("{} x {}, {colour}{opacity}, {depth} bits", image.width, image.height)
+}
