@@ -113,6 +113,7 @@ agreement: ## the codec on every OpenCL implementation here against the processo
 fuzz: ## feed changed and random bytes to the decoders and to all parsers for 10 minutes each (SECONDS=600, SEED=1)
 	cargo run --release --locked -p duet-kernels --example fuzz -- $(or $(SECONDS),600) $(or $(SEED),1)
 	cargo run --release --locked -p duet-lab --example fuzz_pcwt -- $(or $(SECONDS),600) $(or $(SEED),1)
+	cargo run --release --locked -p duet-lab --example fuzz_jpeg2000 -- $(or $(SECONDS),600) $(or $(SEED),1)
 	MALLOC_TOP_PAD_=16777216 cargo run --release --locked -p duet-faults --example fuzz_parsers -- $(or $(SECONDS),600) $(or $(SEED),1)
 
 .PHONY: fuzz-guided

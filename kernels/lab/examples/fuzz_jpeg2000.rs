@@ -1,0 +1,94 @@
+//! Feeds changed code-streams of JPEG 2000, and random bytes, to the reader: none may panic, and none may take more memory than
+//! its limit allows. Runs with the toolchain of the project.
+//!
+//! ```text
+//! fuzz_jpeg2000 [SECONDS [SEED]]
+//! ```
+
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use kernels::BackendChoice;
+use lab::jpeg2000::{Colour, Component, Image, Options, Progression, Target, decode, encode};
+use rayon::prelude::*;
+
+use noise::Random;
+
+#[path = "../../examples/noise/mod.rs"]
+mod noise;
+
+/// Most samples that a file may ask for.
+const SAMPLES_MAX: u64 = 1 << 16;
+/// Files between two looks at the clock.
+const BATCH: u64 = 4096;
+const CPU: (BackendChoice, Option<&str>) = (BackendChoice::Cpu, None);
+
+fn main() -> anyhow::Result<()> {
+    let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
+    let seconds = arguments.next().transpose()?.unwrap_or(600);
+    let seed = arguments.next().transpose()?.unwrap_or(1);
+    let corpus = corpus(seed)?;
+    let (start, mut files, mut read) = (Instant::now(), 0, 0);
+    while start.elapsed() < Duration::from_secs(seconds) {
+        let outcomes: anyhow::Result<Vec<bool>> = (files..files + BATCH)
+            .into_par_iter()
+            .map(|number| {
+                let bytes = mutate(&corpus, &mut Random(seed.wrapping_mul(1_000_003).wrapping_add(number)));
+                let decoded = decode(&bytes, (number % 3) as u8, SAMPLES_MAX, CPU);
+                if let Ok(decoded) = &decoded {
+                    let samples: usize = decoded.image.components.iter().map(|component| component.samples.len()).sum();
+                    ensure!(samples as u64 <= SAMPLES_MAX, "seed {seed}, file {number}: {samples} samples");
+                }
+                Ok(decoded.is_ok())
+            })
+            .collect();
+        read += outcomes?.into_iter().filter(|is_read| *is_read).count();
+        files += BATCH;
+    }
+    println!("seed {seed}: {files} files of JPEG 2000, {read} of them read, no panic");
+    Ok(())
+}
+
+/// Returns small files of every kind.
+fn corpus(seed: u64) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut random = Random(seed);
+    let mut files = Vec::new();
+    for (width, height, count) in [(17_usize, 9_usize, 1_usize), (33, 40, 3), (5, 3, 4)] {
+        let mut component = |_| {
+            let samples = (0..width * height).map(|at| ((at % width * 3 + random.next(40)) % 256) as i32).collect();
+            Component { width, height, step: (1, 1), depth: 8, is_signed: false, samples }
+        };
+        let colour = if count < 3 { Colour::Grey } else { Colour::Rgb };
+        let image = Image { width, height, colour, components: (0..count).map(&mut component).collect() };
+        for target in [Target::Lossless, Target::Step(4.0)] {
+            for layers in [1, 4] {
+                let progression = if layers > 1 { Progression::Quality } else { Progression::Resolution };
+                let wrapping = (layers > 1).then_some((*b"jp2 ", colour));
+                let options = Options { layers, progression, wrapping, levels: 2, ..Options::new(target) };
+                files.push(encode(&image, &options, CPU)?);
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Returns one of the files with some bytes changed, mostly in its head, cut, or exchanged for noise.
+fn mutate(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut bytes = corpus[random.next(corpus.len())].clone();
+    for _ in 0..=random.next(6) {
+        let reach = if random.next(2) == 0 { bytes.len().min(180) } else { bytes.len() };
+        let at = random.next(reach.max(1));
+        match random.next(8) {
+            0 => bytes.truncate(at.max(2)),
+            1 => bytes[at..].iter_mut().take(8).for_each(|byte| *byte = random.next(256) as u8),
+            2 => bytes[at] = [0, 1, 0x7f, 0x80, 0xfe, 0xff][random.next(6)],
+            3 => bytes.insert(at, random.next(256) as u8),
+            4 => drop(bytes.remove(at)),
+            _ => bytes[at] ^= 1 << random.next(8),
+        }
+        if bytes.len() < 2 {
+            break;
+        }
+    }
+    bytes
+}
