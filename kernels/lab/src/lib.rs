@@ -1,7 +1,8 @@
 //! Research on the codec, under the `wavelet` command: what no call needs.
 //!
 //! A transform here takes any wavelet in lifting steps and any filter bank, in single and double precision, in the order
-//! of computation of any published scheme ([`transform`]); [`pcwt`] is a profile for files; [`quality`] codes to a
+//! of computation of any published scheme ([`transform`]); [`pcwt`] is a profile for files; [`jpeg2000`] writes and reads
+//! what other programs do; [`subbands`] changes pictures by their coefficients; [`quality`] codes to a
 //! quality; [`measure`] and [`tune`] time what the codec does. It stands on the codec's own parts and on the crate
 //! [`device`]; the codec knows nothing of it. The mathematics is in `kernels/MATHEMATICS.md`.
 
@@ -23,6 +24,7 @@ pub mod pcwt;
 pub mod quality;
 mod reference;
 mod scheme;
+pub mod subbands;
 pub mod transform;
 #[cfg(feature = "opencl")]
 pub mod tune;

@@ -43,12 +43,16 @@ fn every_kind_of_picture_comes_back_to_the_bit() {
         {
             let image = picture(width, height, count, depth, halved);
             let plain = options(Target::Lossless);
-            let layered = Options { progression: Progression::Quality, layers: 4, block_exponent: 5, levels: 5, ..plain };
+            let layered =
+                Options { progression: Progression::Quality, layers: 4, block_exponent: 5, levels: 5, ..plain };
             let boxed = Options { wrapping: Some((*b"jp2 ", image.colour)), ..plain };
             for options in [plain, layered, boxed] {
                 let decoded = decode(&encode(&image, &options, CPU).unwrap(), 0, SAMPLES_MAX, CPU).unwrap();
                 assert_eq!(decoded.missing, None);
-                assert_eq!(decoded.image.components, image.components, "{width}x{height}, {count}, {depth} {options:?}");
+                assert_eq!(
+                    decoded.image.components, image.components,
+                    "{width}x{height}, {count}, {depth} {options:?}"
+                );
                 assert!(!decoded.has_colour || decoded.image.colour == image.colour);
             }
         }

@@ -96,6 +96,19 @@ pub(crate) enum Command {
         #[command(flatten)]
         effects: EffectsArgs,
     },
+    /// Make subbands of a picture or an array stronger, weaker, or those of another one
+    Subbands {
+        /// Picture: PNG, JPEG, PPM, PGM or Y4M (its first); or .npy of shape (channels, height, width), of any number of channels
+        input: PathBuf,
+        /// Picture: .png, .ppm, .pgm or .y4m; of an array, .npy
+        output: PathBuf,
+        #[command(flatten)]
+        subbands: SubbandsArgs,
+        #[command(flatten)]
+        transform: TransformArgs,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
     /// Measure on this machine: medians over several runs after a warm-up
     Bench {
         /// Measurement to make
@@ -162,6 +175,28 @@ pub(crate) struct EffectsArgs {
     /// Share of the coarsest differences in brightness that is taken away, 0 to 1 [default: 0]
     #[arg(long, value_name = "SHARE")]
     pub(crate) even_light: Option<f32>,
+}
+
+/// Changes of subbands, which are `low`, `all`, a level (1 is the finest) or levels such as 2-4, these with h, v or d for the
+/// detail of one direction.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SubbandsArgs {
+    /// Each coefficient so many times as large; 0 removes them. Subbands are low, all, a level such as 1 (the finest) or levels
+    /// such as 2-4, these with h, v or d for horizontal, vertical or diagonal detail alone
+    #[arg(long, value_name = "SUBBANDS=FACTOR")]
+    pub(crate) gain: Vec<String>,
+    /// Coefficients that are smaller become 0
+    #[arg(long, value_name = "SUBBANDS=VALUE")]
+    pub(crate) threshold: Vec<String>,
+    /// Those of the picture --from take the place of its own
+    #[arg(long, value_name = "SUBBANDS")]
+    pub(crate) take: Vec<String>,
+    /// Of each coefficient and that of the picture --from, the larger one
+    #[arg(long, value_name = "SUBBANDS")]
+    pub(crate) larger: Vec<String>,
+    /// Another picture or array of the same size
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
 }
 
 /// Choice of the back end.
@@ -338,6 +373,8 @@ pub(crate) enum BenchKind {
     Effects,
     /// Whole pictures without loss, by both profiles
     Lossless,
+    /// The coder of JPEG 2000 by stage, with the transform on the processor and on the device
+    Jpeg2000,
     /// Copies between host and device
     Transfer,
     /// Channels overlapping against one after another

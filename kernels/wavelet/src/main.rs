@@ -27,6 +27,7 @@ mod progress;
 mod side_file;
 mod square;
 mod stream;
+mod subbands;
 #[cfg(feature = "opencl")]
 mod tune;
 
@@ -82,6 +83,9 @@ fn run(command: Command) -> Result<String> {
         }
         Command::Info { input } => decode::info(&input),
         Command::Effects { input, output, effects } => effects::effects(&input, &output, &effects),
+        Command::Subbands { input, output, subbands, transform, compute } => {
+            subbands::subbands(&input, &output, &subbands, &transform, &compute)
+        }
         Command::Bench { kind, bench, transform, compute } => bench::run(kind, &bench, &transform, &compute),
         #[cfg(feature = "opencl")]
         Command::Tune { device, sizes } => tune::run(device.as_deref(), &sizes),

@@ -7,8 +7,8 @@ use kernels::Element;
 use kernels::Picture;
 use kernels::parts::reference::Sample;
 use kernels::parts::reference::rct;
-use lab::Values;
-use picture::frame::{BitDepth, Chroma, PixelFormat};
+use lab::{TransformParams, Values};
+use picture::frame::{BitDepth, Chroma, ColourSpace, PixelFormat};
 
 use crate::args::{ComputeArgs, TransformArgs};
 use crate::io::{Kind, PICTURES, PictureInfo, Reader, Writer, npy, rgb};
@@ -70,25 +70,41 @@ pub(crate) fn inverse(input: &Path, output: &Path, args: &TransformArgs, compute
     if to_array {
         npy::write(output, &offset(planes), (size.height(), size.width()))?;
     } else {
-        let usual = PictureInfo::usual(params.chroma.picture_format(), BitDepth::Eight, size);
-        let mut info = PictureInfo { colour, ..usual };
-        // Samples become bytes once: a file of RGB gets them of values that have not been rounded.
-        if Kind::of(output, &PICTURES)? != Kind::Y4m {
-            rgb = rgb.or_else(|| match &planes {
-                Values::F32(planes) => rgb::from_values(&info, planes, OFFSET),
-                Values::F64(planes) => rgb::from_values(&info, planes, OFFSET),
-                Values::I32(planes) => rgb::from_values(&info, planes, OFFSET),
-            });
-        }
-        if rgb.is_some() {
-            info.format = PixelFormat::Rgb8;
-        }
-        let mut writer = Writer::create(output, info)?;
-        writer.write(&rgb.unwrap_or_else(|| bytes(&planes)))?;
-        writer.finish()?;
+        write_picture(output, &params, colour, planes, rgb)?;
     }
     let (channels, backend) = (pyramids.len(), transform.backend());
     Ok(format!("{channels} x {size}, {}: {}\n", backend.kind, backend.device))
+}
+
+/// Writes planes of samples centred at 0 as a picture.
+pub(crate) fn write(output: &Path, params: &TransformParams, colour: ColourSpace, planes: Values) -> Result<()> {
+    write_picture(output, params, colour, planes, None)
+}
+
+/// Writes planes as a picture; of a reversible colour transform its bytes are `rgb`.
+fn write_picture(
+    output: &Path,
+    params: &TransformParams,
+    colour: ColourSpace,
+    planes: Values,
+    mut rgb: Option<Vec<u8>>,
+) -> Result<()> {
+    let usual = PictureInfo::usual(params.chroma.picture_format(), BitDepth::Eight, params.size);
+    let mut info = PictureInfo { colour, ..usual };
+    // Samples become bytes once: a file of RGB gets them of values that have not been rounded.
+    if Kind::of(output, &PICTURES)? != Kind::Y4m {
+        rgb = rgb.or_else(|| match &planes {
+            Values::F32(planes) => rgb::from_values(&info, planes, OFFSET),
+            Values::F64(planes) => rgb::from_values(&info, planes, OFFSET),
+            Values::I32(planes) => rgb::from_values(&info, planes, OFFSET),
+        });
+    }
+    if rgb.is_some() {
+        info.format = PixelFormat::Rgb8;
+    }
+    let mut writer = Writer::create(output, info)?;
+    writer.write(&rgb.unwrap_or_else(|| bytes(&planes)))?;
+    writer.finish()
 }
 
 /// Returns samples that are centred on [`OFFSET`] again.

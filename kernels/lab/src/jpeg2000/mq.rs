@@ -302,7 +302,7 @@ mod tests {
             .map(|_| {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let context = (state >> 9) % CONTEXTS as u32;
-                (context as u8, (state >> 20) % (context + 2) == 0)
+                (context as u8, (state >> 20).is_multiple_of(context + 2))
             })
             .collect();
         let mut encoder = MqEncoder::new();

@@ -15,6 +15,7 @@ mod canvas;
 mod codec;
 mod dwt;
 mod effects;
+mod jpeg2000;
 mod lossless;
 mod one;
 #[cfg(feature = "opencl")]

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::table::Table;
-use super::{codec, dwt, effects, lossless, prediction, schemes};
+use super::{codec, dwt, effects, jpeg2000, lossless, prediction, schemes};
 #[cfg(feature = "opencl")]
 use super::{overlap, transfer};
 use crate::args::{BenchArgs, BenchKind, ComputeArgs, TransformArgs};
@@ -28,6 +28,7 @@ pub(super) fn measure(
         BenchKind::Codec => of_stream().and_then(|()| codec::run(args, compute)),
         BenchKind::Prediction => of_stream().and_then(|()| prediction::run(args, compute)),
         BenchKind::Effects => of_stream().and_then(|()| effects::run(args)),
+        BenchKind::Jpeg2000 => of_stream().and_then(|()| jpeg2000::run(args, compute)),
         BenchKind::Lossless => lossless::run(args, transform, compute),
         #[cfg(feature = "opencl")]
         BenchKind::Transfer => of_stream().and_then(|()| transfer::run(args, compute)),

@@ -16,6 +16,8 @@ use super::Output;
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longest header that is read; NumPy writes 118 bytes for three dimensions.
 const HEADER_BYTES_MAX: usize = 4096;
+/// Most channels of an array whose shape is its own.
+const CHANNELS_MAX: usize = 1024;
 /// Values that are read at once.
 const CHUNK_VALUES: usize = 1 << 16;
 
@@ -128,6 +130,19 @@ fn write_channels<T: Stored>(
     }
     output.finish()?;
     Ok(())
+}
+
+/// Returns the shape (channels, rows, columns) of the array at `path`.
+pub(crate) fn shape(path: &Path) -> Result<(usize, usize, usize)> {
+    let name = path.display();
+    let mut file = File::open(path).with_context(|| format!("{name} cannot be opened"))?;
+    let header = read_header(&mut file).with_context(|| format!("{name} is not a .npy file"))?;
+    let fields = fields(&header).with_context(|| format!("{name}: its header cannot be read"))?;
+    let lengths: Vec<usize> = fields.shape.split(',').map_while(|length| length.parse().ok()).collect();
+    match lengths[..] {
+        [channels, rows, columns] if (1..=CHANNELS_MAX).contains(&channels) => Ok((channels, rows, columns)),
+        _ => bail!("{name}: the array's shape is ({}), not (channels, height, width)", fields.shape),
+    }
 }
 
 /// Reads the array at `path`, which must be of `shape` (channels, rows, columns), as `element`.

@@ -18,6 +18,8 @@ use crate::options;
 mod read;
 mod write;
 
+pub(crate) use self::read::of_picture;
+
 /// Kinds of files of JPEG 2000.
 pub(crate) const KINDS: [Kind; 2] = [Kind::J2k, Kind::Jp2];
 /// Longest file that is read.

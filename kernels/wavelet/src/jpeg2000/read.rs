@@ -33,6 +33,16 @@ fn clip(path: &Path) -> Result<(Image, Option<ColourSpace>)> {
     Ok((image, colour))
 }
 
+/// Returns a picture as components.
+pub(crate) fn of_picture(info: &PictureInfo, data: &[u8]) -> Image {
+    match info.format {
+        PixelFormat::Rgb8 if info.depth == BitDepth::Eight => {
+            of_pixels((info.size.width(), info.size.height()), 3, 8, data)
+        }
+        _ => of_planes(info, data),
+    }
+}
+
 /// Returns the planes of a picture as components.
 fn of_planes(info: &PictureInfo, data: &[u8]) -> Image {
     let chroma = stream::own_chroma(info.format);

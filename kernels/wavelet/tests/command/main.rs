@@ -7,9 +7,11 @@ mod clips;
 mod damage;
 mod effects;
 mod errors;
+mod jpeg2000;
 mod measurements;
 mod oracles;
 mod squares;
+mod subbands;
 mod support;
 #[cfg(feature = "opencl")]
 mod tune;

@@ -26,7 +26,7 @@ fn tables_have_a_row_for_each_size_and_a_plot() {
     let (folder, sizes) = (Folder::new("bench"), "64x48,17x31");
     let [csv, markdown, png] = ["a.csv", "a.md", "a.png"].map(|name| folder.path(name));
     let files = ["--csv", &csv, "--markdown", &markdown, "--plot", &png];
-    for kind in ["dwt", "schemes --scheme sweldens", "codec", "lossless", "transfer", "overlap"] {
+    for kind in ["dwt", "schemes --scheme sweldens", "codec", "lossless", "jpeg2000", "transfer", "overlap"] {
         let kind: Vec<_> = kind.split(' ').collect();
         let measured = [&["bench"], &kind[..], &["--sizes", sizes, "--runs", "1", "--backend", "opencl"]].concat();
         let text = succeed(&[&measured[..], &files[..]].concat());

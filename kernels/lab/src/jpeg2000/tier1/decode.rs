@@ -143,7 +143,7 @@ mod tests {
             for band in [Band::Low, Band::Horizontal, Band::Vertical, Band::Diagonal] {
                 let value = |at: usize| {
                     let noise = (at as u32).wrapping_mul(2_654_435_761) >> 7;
-                    (noise % 31) * (noise % 7) * (noise % 64) << 3 | if noise & 64 != 0 { NEGATIVE } else { 0 }
+                    (((noise % 31) * (noise % 7) * (noise % 64)) << 3) | if noise & 64 != 0 { NEGATIVE } else { 0 }
                 };
                 let values: Vec<u32> = (0..width * height).map(value).collect();
                 let coded = encode(&values, width, band);
