@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use kernels::BackendChoice;
-use lab::jpeg2000::{Colour, Component, Image, Options, Progression, Target, decode, encode};
+use lab::jpeg2000::{Colour, Image, ImageComponent, Options, Progression, Target, decode, encode};
 use rayon::prelude::*;
 
 use noise::Random;
@@ -56,7 +56,7 @@ fn corpus(seed: u64) -> anyhow::Result<Vec<Vec<u8>>> {
     for (width, height, count) in [(17_usize, 9_usize, 1_usize), (33, 40, 3), (5, 3, 4)] {
         let mut component = |_| {
             let samples = (0..width * height).map(|at| ((at % width * 3 + random.next(40)) % 256) as i32).collect();
-            Component { width, height, step: (1, 1), depth: 8, is_signed: false, samples }
+            ImageComponent { width, height, step: (1, 1), depth: 8, is_signed: false, samples }
         };
         let colour = if count < 3 { Colour::Grey } else { Colour::Rgb };
         let image = Image { width, height, colour, components: (0..count).map(&mut component).collect() };

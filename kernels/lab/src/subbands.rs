@@ -10,13 +10,13 @@ use picture::weights::Orientation;
 /// Subbands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// What is left after the last level.
+    /// The low band after the last level.
     Low,
     /// Detail of these levels, 1 is the finest; of one direction or of all three.
     Detail(RangeInclusive<usize>, Option<Orientation>),
 }
 
-/// What becomes of a subband.
+/// A change of a subband.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Change {
     /// Each coefficient so many times as large.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use kernels::BackendChoice;
-use lab::jpeg2000::{Colour, Component, Image, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Target};
+use lab::jpeg2000::{Colour, Image, ImageComponent, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Target};
 use lab::jpeg2000::{decode, encode, psnr};
 
 const CPU: (BackendChoice, Option<&str>) = (BackendChoice::Cpu, None);
@@ -21,7 +21,7 @@ fn picture(width: usize, height: usize, count: usize, depth: u8, halved: bool) -
             ((40 + x + y / 2 + edge + noise) * most / 255).clamp(0, most) as i32
         };
         let samples = (0..width * height).map(sample).collect();
-        Component { width, height, step: (step as u8, step as u8), depth, is_signed: false, samples }
+        ImageComponent { width, height, step: (step as u8, step as u8), depth, is_signed: false, samples }
     };
     let colour = match (count, halved) {
         (..3, _) => Colour::Grey,

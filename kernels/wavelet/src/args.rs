@@ -235,7 +235,7 @@ pub(crate) struct CodingArgs {
     pub(crate) jpeg2000: Jpeg2000Args,
 }
 
-/// What only files of JPEG 2000 have.
+/// Options of JPEG 2000 alone.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Jpeg2000Args {
     /// Of .j2k and .jp2: small pictures before larger ones, or coarse ones before finer ones in 8 layers [default: resolution]
@@ -246,7 +246,7 @@ pub(crate) struct Jpeg2000Args {
     pub(crate) code_block: Option<u8>,
 }
 
-/// What comes first in a file.
+/// Order of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressionName {
     Resolution,

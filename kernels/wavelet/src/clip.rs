@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use kernels::{BackendInfo, ClipEncoder, EncodeError, OpenError, PictureRef, Target};
 use lab::quality::QualityEncoder;
 use picture::container::{ContainerWriter, file_bytes, frame_overhead};
-use picture::frame::{Chroma, FrameSize};
+use picture::frame::Chroma;
 use picture::params::{CodecParams, Profile, StreamParams};
 
 use crate::args::{CodingArgs, ComputeArgs, ProfileName, TransformArgs};
@@ -129,7 +129,7 @@ impl Way {
     ) -> Result<()> {
         let size = picture.size();
         let budget = match rate {
-            Rate::BitsPerPixel(bpp) => bytes_per_frame(bpp, size),
+            Rate::BitsPerPixel(bpp) => options::bytes_per_frame(bpp, size),
             Rate::BytesPerFrame(bytes) => bytes,
             Rate::Quality(_) | Rate::Step(_) | Rate::Lossless => 0,
         };
@@ -174,11 +174,6 @@ impl Way {
             Self::Quality(_, least) => format!(", luma of every frame at least {least:.2} dB"),
         }
     }
-}
-
-/// Returns the whole bytes that a frame may take at `bpp` bits per luma pixel.
-pub(crate) fn bytes_per_frame(bpp: f64, size: FrameSize) -> usize {
-    (bpp * size.pixels() as f64 / 8.0) as usize
 }
 
 /// Says a budget that is too small in the words of the command line.

@@ -14,7 +14,7 @@ use picture::frame::BitDepth;
 use picture::params::{Levels, Profile, StreamParams};
 
 use crate::args::ComputeArgs;
-use crate::fault::is_of_device;
+use crate::fault::{Damaged, is_of_device};
 use crate::io::{Kind, PICTURES, Writer};
 use crate::progress::{count, say};
 use crate::{jpeg2000, progress, stream};
@@ -24,25 +24,6 @@ const TOLD_MAX: u64 = 20;
 
 type Container = ContainerReader<BufReader<ProgressBarIter<File>>>;
 
-/// A file of which not everything could be decoded.
-#[derive(Debug)]
-pub(crate) struct Damaged(String);
-
-impl Damaged {
-    /// Creates the error that says so.
-    pub(crate) fn new(what: String) -> Self {
-        Self(what)
-    }
-}
-
-impl fmt::Display for Damaged {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Damaged {}
-
 fn open(path: &Path) -> Result<Container> {
     Kind::of(path, &[Kind::Duet])?;
     let name = path.display();
@@ -51,7 +32,7 @@ fn open(path: &Path) -> Result<Container> {
     opened.map_err(|error| {
         let is_damaged = error.get_ref().and_then(|error| error.downcast_ref()) == Some(&FileError::Head);
         match is_damaged {
-            true => Damaged(format!("{name}: {error}")).into(),
+            true => Damaged::new(format!("{name}: {error}")).into(),
             false => anyhow::Error::from(error).context(format!("{name} cannot be decoded")),
         }
     })
@@ -77,7 +58,7 @@ impl Damages<'_> {
         let more =
             if places > TOLD_MAX { format!(", of which {} are not listed", places - TOLD_MAX) } else { String::new() };
         let places = if places == 1 { "1 place".to_owned() } else { format!("{places} places{more}") };
-        ensure!(self.places == 0, Damaged(format!("{name} is damaged in {places}; {done}")));
+        ensure!(self.places == 0, Damaged::new(format!("{name} is damaged in {places}; {done}")));
         Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! Whose fault an error is.
 
+use std::fmt;
+
 use kernels::{CodecError, DecodeError, DeviceError, EncodeError, OpenError, TransformError};
 use lab::quality::QualityError;
 
@@ -24,3 +26,22 @@ pub(crate) fn is_of_device(error: &anyhow::Error) -> bool {
 fn says_so<E: CodecError + Send + Sync + 'static>(error: &anyhow::Error) -> bool {
     error.downcast_ref().is_some_and(E::is_of_device)
 }
+
+/// A file of which not everything could be decoded.
+#[derive(Debug)]
+pub(crate) struct Damaged(String);
+
+impl Damaged {
+    /// Creates the error that says so.
+    pub(crate) fn new(what: String) -> Self {
+        Self(what)
+    }
+}
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Damaged {}

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
-use fault::is_of_device;
+use fault::{Damaged, is_of_device};
 use progress::say;
 
 mod args;
@@ -95,7 +95,7 @@ fn run(command: Command) -> Result<String> {
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    if error.is::<decode::Damaged>() {
+    if error.is::<Damaged>() {
         return EXIT_DAMAGED;
     }
     if is_of_device(error) { EXIT_DEVICE } else { EXIT_USAGE }

@@ -266,6 +266,11 @@ pub(crate) fn bits_per_pixel(bpp: f64) -> Result<f64> {
     Ok(bpp)
 }
 
+/// Returns the whole bytes that a frame may take at `bpp` bits per luma pixel.
+pub(crate) fn bytes_per_frame(bpp: f64, size: FrameSize) -> usize {
+    (bpp * size.pixels() as f64 / 8.0) as usize
+}
+
 fn nearest_step(asked: f64) -> Result<StepIndex> {
     let (finest, coarsest) = (f64::from(StepIndex::MIN.step()), f64::from(StepIndex::MAX.step()));
     if !(asked >= finest && asked <= coarsest) {

@@ -144,7 +144,7 @@ fn changes(args: &SubbandsArgs) -> Result<Vec<(Part, Change)>> {
     Ok(changes)
 }
 
-/// How subbands are named.
+/// Names of subbands.
 const PARTS: &str =
     "subbands are `low`, `all`, a level such as 1 or levels such as 2-4, these with h, v or d for one direction";
 

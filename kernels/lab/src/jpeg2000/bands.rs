@@ -8,7 +8,7 @@ use picture::pyramid::Pyramid;
 use picture::weights::Orientation;
 
 use super::error::Jpeg2000Error;
-use super::geometry::Band;
+use super::geometry::Subband;
 use crate::bank::FilterBank;
 use crate::filter::Filter;
 use crate::transform::TransformParams;
@@ -101,17 +101,17 @@ impl Transforms {
 
     /// Returns where a band lies in its component's square, which lies on its side; `None` for one beyond the last level, which
     /// has no coefficient or is the whole low band.
-    pub(super) fn corner(&self, component: usize, band: Band, level: u8) -> Option<(usize, usize)> {
+    pub(super) fn corner(&self, component: usize, band: Subband, level: u8) -> Option<(usize, usize)> {
         let pyramid = &self.pyramids[component];
         let level = usize::from(level);
         if level > pyramid.levels() {
-            return (band == Band::Low).then_some((0, 0));
+            return (band == Subband::Low).then_some((0, 0));
         }
         let orientation = match band {
-            Band::Low => return Some((0, 0)),
-            Band::Horizontal => Orientation::LH,
-            Band::Vertical => Orientation::HL,
-            Band::Diagonal => Orientation::HH,
+            Subband::Low => return Some((0, 0)),
+            Subband::Horizontal => Orientation::LH,
+            Subband::Vertical => Orientation::HL,
+            Subband::Diagonal => Orientation::HH,
         };
         let place = pyramid.band(level, orientation);
         Some((place.x, place.y))
@@ -124,7 +124,7 @@ impl Transforms {
 
     /// Returns our coefficient over the standard's. Ours doubles the low band's range with each level, and the standard keeps it;
     /// a row of one sample passes unchanged in both.
-    pub(super) fn ratio(&self, component: usize, band: Band, level: u8) -> f64 {
+    pub(super) fn ratio(&self, component: usize, band: Subband, level: u8) -> f64 {
         if self.is_reversible {
             return 1.0;
         }
@@ -176,7 +176,7 @@ impl Norms {
     }
 
     /// Returns the length of one of our coefficients of a band.
-    pub(super) fn of(&self, band: Band, level: u8, is_reversible: bool) -> f64 {
+    pub(super) fn of(&self, band: Subband, level: u8, is_reversible: bool) -> f64 {
         let at = usize::from(level).min(NORM_LEVELS);
         // The 5/3 keeps its low band's range, so a coefficient of each further level becomes twice as large.
         let beyond = if is_reversible { 2_f64.powi(i32::from(level) - at as i32) } else { 1.0 };

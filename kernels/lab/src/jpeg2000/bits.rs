@@ -2,13 +2,13 @@
 
 /// Writes bits.
 #[derive(Default)]
-pub(super) struct BitWriter {
+pub(super) struct StuffedWriter {
     bytes: Vec<u8>,
     /// Bits of the last byte that are not written.
     left: u32,
 }
 
-impl BitWriter {
+impl StuffedWriter {
     pub(super) fn bit(&mut self, bit: bool) {
         if self.left == 0 {
             self.left = if self.bytes.last() == Some(&0xff) { 7 } else { 8 };
@@ -35,7 +35,7 @@ impl BitWriter {
 }
 
 /// Reads bits.
-pub(super) struct BitReader<'a> {
+pub(super) struct StuffedReader<'a> {
     bytes: &'a [u8],
     at: usize,
     left: u32,
@@ -46,7 +46,7 @@ pub(super) struct BitReader<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ended;
 
-impl<'a> BitReader<'a> {
+impl<'a> StuffedReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, left: 0, last: 0 }
     }

@@ -4,9 +4,9 @@ use super::error::{Jpeg2000Error, damaged, not_read};
 use super::header::{ComponentSize, Sizes};
 use super::image::Colour;
 
-/// How every such file begins.
+/// The beginning of every such file.
 const SIGNATURE: [u8; 12] = *b"\0\0\0\x0cjP  \r\n\x87\n";
-/// How a code-stream does.
+/// The beginning of a code-stream.
 const STREAM: [u8; 2] = [0xff, 0x4f];
 /// Bytes of the length and the kind of a box, and of a length that does not fit.
 const HEAD: usize = 8;

@@ -1,4 +1,4 @@
-//! Code-streams to pictures.
+//! TileCode-streams to pictures.
 
 use kernels::BackendInfo;
 
@@ -7,7 +7,7 @@ use super::boxes;
 use super::error::{Jpeg2000Error, not_read};
 use super::geometry::Area;
 use super::header::{self, ComponentSize};
-use super::image::{Colour, Component, Image};
+use super::image::{Colour, Image, ImageComponent};
 use super::tile::{ReadTile, read};
 
 /// Samples of all components that are decoded without being asked: a picture of 16384 x 16384 in grey.
@@ -20,7 +20,7 @@ pub struct Decoded {
     pub image: Image,
     /// True if the file says what its colours are.
     pub has_colour: bool,
-    /// What of the file is not there or not whole, if anything.
+    /// Says what of the file is not there or not whole, if anything.
     pub missing: Option<String>,
     /// The back end that transformed.
     pub backend: Option<BackendInfo>,
@@ -42,7 +42,7 @@ pub fn decode(bytes: &[u8], drop_levels: u8, samples_max: u64, choice: Choice<'_
     if samples().fold(0, u64::saturating_add) > samples_max || samples().any(|samples| samples == 0) {
         return Err(not_read(format!("it has {} x {} pixels: too many, or none", area.width(), area.height())));
     }
-    let component = |(size, area): (&ComponentSize, &Area)| Component {
+    let component = |(size, area): (&ComponentSize, &Area)| ImageComponent {
         width: area.width(),
         height: area.height(),
         step: size.step,
@@ -51,7 +51,7 @@ pub fn decode(bytes: &[u8], drop_levels: u8, samples_max: u64, choice: Choice<'_
         // What no tile brings is grey.
         samples: vec![if size.is_signed { 0 } else { 1 << (size.depth - 1) }; area.width() * area.height()],
     };
-    let mut components: Vec<Component> = sizes.components.iter().zip(&areas).map(component).collect();
+    let mut components: Vec<ImageComponent> = sizes.components.iter().zip(&areas).map(component).collect();
     let mut missing = Missing {
         tiles: (sizes.tiles().0 * sizes.tiles().1).saturating_sub(stream.tiles.len() as u64),
         ..Missing::default()
@@ -113,7 +113,7 @@ impl Opened<'_> {
     }
 }
 
-/// What could not be read.
+/// Parts that could not be read.
 #[derive(Default)]
 struct Missing {
     tiles: u64,
@@ -146,7 +146,7 @@ impl Missing {
 }
 
 /// Copies a tile's samples, of the part `own` of the component's `whole`, to their place.
-fn place(component: &mut Component, whole: Area, own: Area, samples: &[i32]) {
+fn place(component: &mut ImageComponent, whole: Area, own: Area, samples: &[i32]) {
     let (x, y) = ((own.x0 - whole.x0) as usize, (own.y0 - whole.y0) as usize);
     for (row, samples) in samples.chunks_exact(own.width()).enumerate() {
         let start = (y + row) * component.width + x;

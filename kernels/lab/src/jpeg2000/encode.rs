@@ -5,17 +5,18 @@ use kernels::parts::Values;
 use rayon::prelude::*;
 
 use super::bands::{Choice, Norms, Transforms};
+use super::boxes;
 use super::error::Jpeg2000Error;
 use super::geometry::{Area, BandPlace, BlockPlace, Cuts, Resolution, resolutions};
-use super::header::{self, Code, ComponentCode, ComponentSize, Sizes};
-use super::image::Image;
+use super::header::{self, ComponentCode, ComponentSize, Sizes, TileCode};
+use super::image::{Colour, Image};
+use super::options::{Options, Progression, Target};
 use super::packet::{self, Share, WrittenBand};
 use super::planes;
 use super::progression::{self, Order, PrecinctPlace};
-use super::quantise::{Quantiser, Step};
+use super::quantise::{BandStep, Quantiser};
 use super::rate::{Hull, smallest_slope};
 use super::tier1::{self, CodedBlock, FRACTION_BITS, Style};
-use super::{Options, Progression, Target};
 
 /// A code-block, and how its coefficients count.
 struct Job {
@@ -40,7 +41,7 @@ struct Precinct {
 pub struct Encoder {
     options: Options,
     sizes: Sizes,
-    code: Code,
+    code: TileCode,
     transforms: Transforms,
     jobs: Vec<Job>,
     places: Vec<PrecinctPlace>,
@@ -81,7 +82,7 @@ impl Encoder {
         let sizes = Sizes { picture, tile: [0, 0, picture.x1, picture.y1], components };
         let extents: Vec<_> = image.components.iter().map(|component| (component.width, component.height)).collect();
         let transforms = Transforms::open(&extents, options.levels, is_reversible, choice)?;
-        let mixes_colours = image.colour == super::Colour::Rgb && alike(image);
+        let mixes_colours = image.colour == Colour::Rgb && alike(image);
         let cuts = Cuts {
             levels: options.levels,
             block: (options.block_exponent, options.block_exponent),
@@ -101,7 +102,7 @@ impl Encoder {
                 quantiser: quantiser(at, &sizes, &resolutions[at], options, &transforms),
             })
             .collect();
-        let code = Code { order, layers: options.layers.into(), mixes_colours, components };
+        let code = TileCode { order, layers: options.layers.into(), mixes_colours, components };
         let shapes: Vec<_> =
             resolutions.iter().zip(&sizes.components).map(|(all, component)| (&all[..], component.step)).collect();
         let places = progression::precincts(order, &shapes, (0, 0));
@@ -279,10 +280,10 @@ impl Encoder {
             let shares: Vec<Vec<Share<'_>>> = bands.iter().map(|(_, jobs)| jobs.clone().map(share).collect()).collect();
             packet::write(&mut written[at], &shares, layer, &mut packets);
         }
-        let stream = header::write(&self.sizes, &Code { layers, ..self.code.clone() }, None, &packets);
+        let stream = header::write(&self.sizes, &TileCode { layers, ..self.code.clone() }, None, &packets);
         match self.options.wrapping {
             None => stream,
-            Some((kind, colour)) => super::boxes::wrap(&stream, &self.sizes, colour, kind),
+            Some((kind, colour)) => boxes::wrap(&stream, &self.sizes, colour, kind),
         }
     }
 
@@ -378,8 +379,8 @@ fn quantiser(
     let step = |band: &BandPlace| {
         let bits = depth + band.band.gain();
         match options.target {
-            Target::Lossless => Step { exponent: bits, mantissa: 0 },
-            _ => Step::nearest(fine * unit / transforms.ratio(at, band.band, band.level), bits),
+            Target::Lossless => BandStep { exponent: bits, mantissa: 0 },
+            _ => BandStep::nearest(fine * unit / transforms.ratio(at, band.band, band.level), bits),
         }
     };
     let steps = resolutions.iter().flat_map(|resolution| &resolution.bands).map(step).collect();

@@ -1,4 +1,4 @@
-//! Where everything lies: components, resolutions, bands, precincts and code-blocks (ISO/IEC 15444-1, annex B).
+//! Places of everything: components, resolutions, bands, precincts and code-blocks (ISO/IEC 15444-1, annex B).
 
 /// A part of a plane, the ends left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Area {
 
 /// Kind of a band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Band {
+pub(super) enum Subband {
     /// Low both ways.
     Low,
     /// High along rows.
@@ -57,7 +57,7 @@ pub(super) enum Band {
     Diagonal,
 }
 
-impl Band {
+impl Subband {
     /// The bands of a level but the low one, in the order of the code-stream.
     const DETAIL: [Self; 3] = [Self::Horizontal, Self::Vertical, Self::Diagonal];
 
@@ -76,7 +76,7 @@ impl Band {
 /// A band of a component.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BandPlace {
-    pub(super) band: Band,
+    pub(super) band: Subband,
     /// Levels down to it.
     pub(super) level: u8,
     pub(super) area: Area,
@@ -130,8 +130,8 @@ pub(super) const WHOLE: u8 = 15;
 pub(super) fn resolutions(area: Area, cuts: &Cuts) -> Vec<Resolution> {
     let resolution = |r: u8| {
         let level = cuts.levels - r + u8::from(r > 0);
-        let kinds: &[Band] = if r == 0 { &[Band::Low] } else { &Band::DETAIL };
-        let place = |(at, &band): (usize, &Band)| {
+        let kinds: &[Subband] = if r == 0 { &[Subband::Low] } else { &Subband::DETAIL };
+        let place = |(at, &band): (usize, &Subband)| {
             let (x, y) = band.is_high();
             let part = |at: u32, is_high: bool| {
                 let middle = if is_high { 1_u64 << (level - 1) } else { 0 };
@@ -196,7 +196,7 @@ impl Resolution {
     /// Returns the blocks of `band` in a precinct.
     pub(super) fn grid(&self, band: &BandPlace, precinct: usize) -> Grid {
         let (x, y) = self.corner(precinct);
-        let shift = u8::from(band.band != Band::Low);
+        let shift = u8::from(band.band != Subband::Low);
         let part = |at: u64| (at >> shift).min(u32::MAX.into()) as u32;
         let (width, height) = (1_u64 << self.precinct.0, 1_u64 << self.precinct.1);
         let own = Area { x0: part(x), y0: part(y), x1: part(x + width), y1: part(y + height) }.common(band.area);

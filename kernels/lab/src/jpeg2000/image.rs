@@ -1,6 +1,6 @@
 //! Pictures of up to four components of up to 16 bits.
 
-/// What components mean.
+/// Meaning of the components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// Brightness.
@@ -31,7 +31,7 @@ impl Colour {
 
 /// A component of a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Component {
+pub struct ImageComponent {
     /// Columns.
     pub width: usize,
     /// Rows.
@@ -53,8 +53,8 @@ pub struct Image {
     pub width: usize,
     /// Rows of pixels.
     pub height: usize,
-    /// What the components mean; the one after the colours is opacity.
+    /// Their meaning; the one after the colours is opacity.
     pub colour: Colour,
     /// One to four.
-    pub components: Vec<Component>,
+    pub components: Vec<ImageComponent>,
 }

@@ -88,7 +88,7 @@ pub(super) const RUN: u8 = 17;
 /// The context without adaptation.
 pub(super) const UNIFORM: u8 = 18;
 
-/// Where every context begins (table D.7).
+/// The beginning of every context (table D.7).
 const INITIAL: [u8; CONTEXTS] = {
     let mut initial = [0; CONTEXTS];
     initial[0] = 2 * 4;
@@ -107,7 +107,7 @@ pub(super) struct MqEncoder {
     bytes: Vec<u8>,
 }
 
-/// What a segment ends with if it ends here: so many of the bytes so far, and then these.
+/// End of a segment if it ends here: so many of the bytes so far, and then these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ending {
     pub(super) kept: usize,

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::image::Component;
+use super::image::ImageComponent;
 
 /// Weights of red, green and blue in Y.
 const KR: f32 = 0.299;
@@ -27,13 +27,13 @@ pub(super) fn turned<T: Copy + Default + Send + Sync>(values: &[T], width: usize
 }
 
 /// Value that is taken from unsigned samples.
-fn middle(component: &Component) -> i32 {
+fn middle(component: &ImageComponent) -> i32 {
     if component.is_signed { 0 } else { 1 << (component.depth - 1) }
 }
 
 /// Returns the planes of a picture's components in integers; of the first three, if `mixes`, Y, U and V.
-pub(super) fn reversible(components: &[Component], mixes: bool) -> Vec<Vec<i32>> {
-    let centred = |component: &Component| -> Vec<i32> {
+pub(super) fn reversible(components: &[ImageComponent], mixes: bool) -> Vec<Vec<i32>> {
+    let centred = |component: &ImageComponent| -> Vec<i32> {
         let middle = middle(component);
         let samples: Vec<i32> = component.samples.par_iter().map(|sample| sample - middle).collect();
         turned(&samples, component.width, component.height)
@@ -48,8 +48,8 @@ pub(super) fn reversible(components: &[Component], mixes: bool) -> Vec<Vec<i32>>
 }
 
 /// Returns the planes of a picture's components; of the first three, if `mixes`, Y, Cb and Cr.
-pub(super) fn irreversible(components: &[Component], mixes: bool) -> Vec<Vec<f32>> {
-    let centred = |component: &Component| -> Vec<f32> {
+pub(super) fn irreversible(components: &[ImageComponent], mixes: bool) -> Vec<Vec<f32>> {
+    let centred = |component: &ImageComponent| -> Vec<f32> {
         let middle = middle(component);
         let samples: Vec<f32> = component.samples.par_iter().map(|sample| (sample - middle) as f32).collect();
         turned(&samples, component.width, component.height)
@@ -65,7 +65,7 @@ pub(super) fn irreversible(components: &[Component], mixes: bool) -> Vec<Vec<f32
 }
 
 /// Puts planes of integers back into the components.
-pub(super) fn from_reversible(mut planes: Vec<Vec<i32>>, mixes: bool, components: &mut [Component]) {
+pub(super) fn from_reversible(mut planes: Vec<Vec<i32>>, mixes: bool, components: &mut [ImageComponent]) {
     if let (true, [y, u, v, ..]) = (mixes, &mut planes[..]) {
         (y, u, v).into_par_iter().for_each(|(y, u, v)| {
             // What is damaged wraps around.
@@ -77,7 +77,7 @@ pub(super) fn from_reversible(mut planes: Vec<Vec<i32>>, mixes: bool, components
 }
 
 /// Puts planes back into the components.
-pub(super) fn from_irreversible(mut planes: Vec<Vec<f32>>, mixes: bool, components: &mut [Component]) {
+pub(super) fn from_irreversible(mut planes: Vec<Vec<f32>>, mixes: bool, components: &mut [ImageComponent]) {
     if let (true, [y, cb, cr, ..]) = (mixes, &mut planes[..]) {
         (y, cb, cr).into_par_iter().for_each(|(y, cb, cr)| {
             let (r, b) = (*y + 2.0 * (1.0 - KR) * *cr, *y + 2.0 * (1.0 - KB) * *cb);
@@ -91,7 +91,11 @@ pub(super) fn from_irreversible(mut planes: Vec<Vec<f32>>, mixes: bool, componen
 }
 
 /// Turns a plane and clips it to what samples may be.
-fn finish<T: Copy + Default + Send + Sync>(component: &mut Component, plane: &[T], whole: impl Fn(T) -> i32 + Sync) {
+fn finish<T: Copy + Default + Send + Sync>(
+    component: &mut ImageComponent,
+    plane: &[T],
+    whole: impl Fn(T) -> i32 + Sync,
+) {
     let (middle, depth) = (middle(component), component.depth);
     let least = if component.is_signed { -(1 << (depth - 1)) } else { 0 };
     let most = least + (1 << depth) - 1;

@@ -2,7 +2,7 @@
 
 use super::geometry::Resolution;
 
-/// What comes first in a code-stream.
+/// Order of packets, by that which changes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     LayerResolution,

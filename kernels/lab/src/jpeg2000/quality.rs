@@ -1,15 +1,28 @@
-//! Coding to a PSNR.
+//! Coding to a target; to a PSNR by trials.
 
 use super::bands::Choice;
+use super::decode::{SAMPLES_MAX, decode};
 use super::encode::{CodedBlocks, Encoder};
 use super::error::Jpeg2000Error;
 use super::image::Image;
-use super::{SAMPLES_MAX, Target, decode};
+use super::options::{Options, Target};
 
 /// Decibels by which a picture may be better than asked for.
 const MARGIN_DB: f64 = 0.05;
 /// Times that the estimate is corrected by what comes out.
 const TRIALS: usize = 5;
+
+/// Codes a picture.
+pub fn encode(image: &Image, options: &Options, choice: Choice<'_>) -> Result<Vec<u8>, Jpeg2000Error> {
+    let mut encoder = Encoder::open(image, options, choice)?;
+    let planes = encoder.planes(image);
+    let squares = encoder.transform(planes)?;
+    let blocks = encoder.blocks(&squares);
+    match options.target {
+        Target::Quality(decibels) => reach(&mut encoder, &blocks, image, decibels, choice),
+        _ => encoder.finish(&blocks),
+    }
+}
 
 /// Returns the PSNR of all samples of two pictures of one shape, decibels; infinite if they are the same.
 pub fn psnr(a: &Image, b: &Image) -> f64 {
@@ -22,7 +35,7 @@ pub fn psnr(a: &Image, b: &Image) -> f64 {
 }
 
 /// Returns the code-stream of blocks that reaches so many decibels: of the trials that do the smallest, or the best one if none does.
-pub(super) fn reach(
+fn reach(
     encoder: &mut Encoder,
     blocks: &CodedBlocks,
     image: &Image,

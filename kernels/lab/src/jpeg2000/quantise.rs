@@ -1,10 +1,10 @@
 //! Steps of the quantiser, as the header writes them (ISO/IEC 15444-1, annex E).
 
-use super::geometry::Band;
+use super::geometry::Subband;
 
-/// Step of one band: `2^(bits - exponent) (1 + mantissa / 2048)`, where `bits` are those of a sample and of the band's gain.
+/// BandStep of one band: `2^(bits - exponent) (1 + mantissa / 2048)`, where `bits` are those of a sample and of the band's gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct BandStep {
     pub(super) exponent: u8,
     pub(super) mantissa: u16,
 }
@@ -13,7 +13,7 @@ pub(super) struct Step {
 const EXPONENT_MAX: i32 = 31;
 const MANTISSAS: u16 = 1 << 11;
 
-impl Step {
+impl BandStep {
     /// Returns the step nearest to `step`, of a band whose samples have `bits`.
     pub(super) fn nearest(step: f64, bits: u8) -> Self {
         let mut power = step.log2().floor() as i32;
@@ -41,23 +41,23 @@ impl Step {
 pub(super) struct Quantiser {
     pub(super) guard_bits: u8,
     /// By the number of the band; of one alone, the others follow: a level less is half the step.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<BandStep>,
     pub(super) is_derived: bool,
 }
 
 impl Quantiser {
     /// Returns the step of a band, `None` if the header lacks it.
-    pub(super) fn step(&self, index: usize, band: Band, level: u8, levels: u8) -> Option<Step> {
+    pub(super) fn step(&self, index: usize, band: Subband, level: u8, levels: u8) -> Option<BandStep> {
         if !self.is_derived {
             return self.steps.get(index).copied();
         }
-        let Step { exponent, mantissa } = *self.steps.first()?;
-        let above = if band == Band::Low { 0 } else { levels - level };
-        Some(Step { exponent: exponent.checked_sub(above)?, mantissa })
+        let BandStep { exponent, mantissa } = *self.steps.first()?;
+        let above = if band == Subband::Low { 0 } else { levels - level };
+        Some(BandStep { exponent: exponent.checked_sub(above)?, mantissa })
     }
 
     /// Returns the bit planes of a band with such a step.
-    pub(super) fn planes(&self, step: Step) -> u8 {
+    pub(super) fn planes(&self, step: BandStep) -> u8 {
         (self.guard_bits + step.exponent).saturating_sub(1)
     }
 }

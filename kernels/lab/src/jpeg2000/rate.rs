@@ -1,4 +1,4 @@
-//! How many passes of each block are worth their bytes: post-compression rate-distortion optimisation (Taubman, 2000).
+//! Passes of each block that are worth their bytes: post-compression rate-distortion optimisation (Taubman, 2000).
 
 use super::tier1::CodedBlock;
 

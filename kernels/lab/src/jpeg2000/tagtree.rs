@@ -1,6 +1,6 @@
 //! Tag trees: numbers of a grid, told as far as they are asked for (ISO/IEC 15444-1, annex B.10.2).
 
-use super::bits::{BitReader, BitWriter, Ended};
+use super::bits::{Ended, StuffedReader, StuffedWriter};
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
@@ -57,7 +57,7 @@ impl TagTree {
     }
 
     /// Tells whether a leaf's number is below `threshold`.
-    pub(super) fn write(&mut self, leaf: usize, threshold: u32, bits: &mut BitWriter) {
+    pub(super) fn write(&mut self, leaf: usize, threshold: u32, bits: &mut StuffedWriter) {
         let mut low = 0;
         for at in self.path(leaf).into_iter().rev() {
             let node = &mut self.nodes[at];
@@ -78,7 +78,7 @@ impl TagTree {
     }
 
     /// Reads whether a leaf's number is below `threshold`.
-    pub(super) fn read(&mut self, leaf: usize, threshold: u32, bits: &mut BitReader<'_>) -> Result<bool, Ended> {
+    pub(super) fn read(&mut self, leaf: usize, threshold: u32, bits: &mut StuffedReader<'_>) -> Result<bool, Ended> {
         let (mut low, mut value) = (0, 0);
         for at in self.path(leaf).into_iter().rev() {
             let node = &mut self.nodes[at];
@@ -106,11 +106,11 @@ mod tests {
         for (width, height) in [(1, 1), (3, 2), (6, 3), (16, 17)] {
             let values: Vec<u32> = (0..width * height).map(|at| (at * at * 7 % 11) as u32).collect();
             let (mut known, mut unknown) = (TagTree::of(width, height, &values), TagTree::unknown(width, height));
-            let mut bits = BitWriter::default();
+            let mut bits = StuffedWriter::default();
             let asked = || (1..12).flat_map(|threshold| (0..values.len()).map(move |leaf| (leaf, threshold)));
             asked().for_each(|(leaf, threshold)| known.write(leaf, threshold, &mut bits));
             let bytes = bits.finish();
-            let mut bits = BitReader::new(&bytes);
+            let mut bits = StuffedReader::new(&bytes);
             for (leaf, threshold) in asked() {
                 assert_eq!(unknown.read(leaf, threshold, &mut bits), Ok(values[leaf] < threshold));
             }

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::bands::Transforms;
 use super::error::{Jpeg2000Error, damaged, not_read};
 use super::geometry::{Area, BandPlace, BlockPlace, Resolution, resolutions};
-use super::header::{Code, Sizes, Tile};
-use super::image::Component;
+use super::header::{Sizes, Tile, TileCode};
+use super::image::ImageComponent;
 use super::packet::{self, Broken, ReadBand, ReadBlock};
 use super::planes;
 use super::progression::{self, PrecinctPlace};
@@ -24,7 +24,7 @@ const PLANES_MAX: u8 = 30;
 /// A tile whose packets are read, as far as they are there.
 pub(super) struct ReadTile<'a> {
     sizes: &'a Sizes,
-    code: &'a Code,
+    code: &'a TileCode,
     area: Area,
     shapes: Vec<Vec<Resolution>>,
     places: Vec<PrecinctPlace>,
@@ -54,7 +54,7 @@ pub(super) fn read<'a>(sizes: &'a Sizes, tile: &'a Tile) -> Result<ReadTile<'a>,
     if area.is_empty() {
         return Err(damaged(format!("tile {} is outside of the picture", tile.index)));
     }
-    let Code { order, layers, components, .. } = &tile.code;
+    let TileCode { order, layers, components, .. } = &tile.code;
     let mut shapes: Vec<Vec<Resolution>> = Vec::new();
     for (code, size) in components.iter().zip(&sizes.components) {
         let own = area.sampled(size.step);
@@ -165,7 +165,7 @@ impl ReadTile<'_> {
         let squares = if is_reversible { Values::I32(rounded) } else { Values::F32(whole) };
         let component = |(at, area): (usize, &Area)| {
             let size = self.sizes.components[at];
-            Component {
+            ImageComponent {
                 width: area.width(),
                 height: area.height(),
                 step: size.step,
@@ -174,7 +174,7 @@ impl ReadTile<'_> {
                 samples: Vec::new(),
             }
         };
-        let mut components: Vec<Component> = group.clone().zip(areas).map(component).collect();
+        let mut components: Vec<ImageComponent> = group.clone().zip(areas).map(component).collect();
         let mixes = self.code.mixes_colours && group.start == 0;
         match transforms.inverse(squares)? {
             Values::I32(planes) => planes::from_reversible(planes, mixes, &mut components),

@@ -9,7 +9,7 @@ use picture::run::coded_size;
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs};
-use crate::{clip, options};
+use crate::options;
 
 pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     let mut table = Table::new(&[
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         let mut decoder = Decoder::open(&params, (choice, device))?;
         let picture = subject.info.picture(&subject.data)?;
         let mut out = Picture::decoded_from(&params);
-        let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
+        let target = Target::Bytes(options::bytes_per_frame(bpp, params.size));
         let mut bytes = 0;
         let stages: [_; 8] = medians(Limit::of(args), || {
             let start = Instant::now();

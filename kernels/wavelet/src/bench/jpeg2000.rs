@@ -9,7 +9,6 @@ use lab::jpeg2000::{Encoder, Options, Target};
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs};
-use crate::clip::bytes_per_frame;
 use crate::jpeg2000::of_picture;
 use crate::options;
 
@@ -39,7 +38,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     };
     for subject in Subject::all(args)? {
         let image = of_picture(&subject.info, &subject.data);
-        let bytes = bytes_per_frame(options::bits_per_pixel(args.bpp)?, subject.info.size).max(SMALLEST_BYTES);
+        let bytes = options::bytes_per_frame(options::bits_per_pixel(args.bpp)?, subject.info.size).max(SMALLEST_BYTES);
         for (code, target) in [("9/7", Target::Bytes(bytes)), ("5/3", Target::Lossless)] {
             for &backend in &backends {
                 let device = if backend == BackendChoice::Cpu { None } else { compute.device.as_deref() };

@@ -11,7 +11,7 @@ use picture::run::coded_size;
 
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs};
-use crate::{clip, options};
+use crate::options;
 
 /// Distance by which the picture moves from one frame to the next, samples of chroma.
 const MOVED: [usize; 2] = [3, 2];
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         let params = StreamParams { codec, ..subject.params() };
         let later = moved(&subject.data, params.size);
         let pictures = [subject.info.picture(&subject.data)?, PictureRef::new(PixelFormat::I420, params.size, &later)?];
-        let target = Target::Bytes(clip::bytes_per_frame(bpp, params.size));
+        let target = Target::Bytes(options::bytes_per_frame(bpp, params.size));
         for effort in [Effort::Low, Effort::Medium, Effort::High] {
             let (choice, device) = (compute.backend, compute.device.as_deref());
             let mut encoder = Encoder::open(&params, (choice, device))?;

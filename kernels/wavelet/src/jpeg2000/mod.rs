@@ -10,8 +10,7 @@ use picture::frame::{ColourSpace, FrameSize};
 use picture::params::Levels;
 
 use crate::args::{CodingArgs, ComputeArgs, PredictionName, ProfileName, ProgressionName, RateArgs, TransformArgs};
-use crate::clip::bytes_per_frame;
-use crate::decode::Damaged;
+use crate::fault::Damaged;
 use crate::io::Kind;
 use crate::options;
 
@@ -118,7 +117,7 @@ fn target(rate: &RateArgs, size: FrameSize) -> Result<Target> {
 }
 
 fn bytes_per_frame_of(bpp: f64, size: FrameSize) -> Result<usize> {
-    Ok(bytes_per_frame(options::bits_per_pixel(bpp)?, size))
+    Ok(options::bytes_per_frame(options::bits_per_pixel(bpp)?, size))
 }
 
 /// Decodes the file `input` into the picture `output`.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use image::codecs::pnm::{PnmDecoder, SampleEncoding};
 use image::metadata::Orientation;
 use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
-use lab::jpeg2000::{Colour, Component, Image};
+use lab::jpeg2000::{Colour, Image, ImageComponent};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameSize, PixelFormat};
 
 use crate::io::{PictureInfo, Reader, is_clip};
@@ -55,9 +55,16 @@ fn of_planes(info: &PictureInfo, data: &[u8]) -> Image {
         let size = chroma.plane_size(info.size, channel);
         let step = if size == info.size || chroma != Chroma::C420 { 1 } else { 2 };
         let samples = samples.by_ref().take(size.pixels()).collect();
-        Component { width: size.width(), height: size.height(), step: (step, step), depth, is_signed: false, samples }
+        ImageComponent {
+            width: size.width(),
+            height: size.height(),
+            step: (step, step),
+            depth,
+            is_signed: false,
+            samples,
+        }
     };
-    let mut components: Vec<Component> = chroma.channels().iter().map(component).collect();
+    let mut components: Vec<ImageComponent> = chroma.channels().iter().map(component).collect();
     // A plane of one sample is as large as the picture.
     if chroma == Chroma::C420 {
         components.iter_mut().skip(1).for_each(|component| component.step = (2, 2));
@@ -102,7 +109,7 @@ fn still(path: &Path) -> Result<Image> {
 
 /// Returns interleaved samples as components; opacity only if some of the picture is transparent.
 fn of_pixels<T: Copy + Into<i32>>((width, height): (usize, usize), count: usize, depth: u8, samples: &[T]) -> Image {
-    let component = |at: usize| Component {
+    let component = |at: usize| ImageComponent {
         width,
         height,
         step: (1, 1),
@@ -111,7 +118,7 @@ fn of_pixels<T: Copy + Into<i32>>((width, height): (usize, usize), count: usize,
         samples: samples.iter().skip(at).step_by(count).map(|&sample| sample.into()).collect(),
     };
     let colour = if count < 3 { Colour::Grey } else { Colour::Rgb };
-    let mut components: Vec<Component> = (0..count).map(component).collect();
+    let mut components: Vec<ImageComponent> = (0..count).map(component).collect();
     let opaque = (1 << depth) - 1;
     if count > colour.components() && components[count - 1].samples.iter().all(|&sample| sample == opaque) {
         components.pop();

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
-use lab::jpeg2000::{Colour, Component, Image};
+use lab::jpeg2000::{Colour, Image, ImageComponent};
 use picture::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 
 use crate::io::{Kind, PICTURES, PictureInfo, Writer};
@@ -100,8 +100,9 @@ fn pnm(path: &Path, image: &Image, depth: u8, kind: Kind) -> Result<()> {
 fn planes(path: &Path, image: &Image, has_colour: bool) -> Result<()> {
     let name = path.display();
     let size = FrameSize::new(image.width as u32, image.height as u32).with_context(|| format!("{name}: its size"))?;
-    let is =
-        |component: &Component, size: FrameSize| (component.width, component.height) == (size.width(), size.height());
+    let is = |component: &ImageComponent, size: FrameSize| {
+        (component.width, component.height) == (size.width(), size.height())
+    };
     let format = match &image.components[..] {
         [y] if is(y, size) => PixelFormat::Grey8,
         [y, cb, cr] if [y, cb, cr].into_iter().all(|plane| is(plane, size)) && y.step == cb.step => PixelFormat::I444,

@@ -72,7 +72,7 @@ impl Sizes {
     }
 }
 
-/// How a component is coded.
+/// The code of a component.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ComponentCode {
     pub(super) cuts: Cuts,
@@ -82,9 +82,9 @@ pub(super) struct ComponentCode {
     pub(super) quantiser: Quantiser,
 }
 
-/// How a tile is coded.
+/// The code of a tile.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Code {
+pub(super) struct TileCode {
     pub(super) order: Order,
     pub(super) layers: usize,
     /// The first three components are a colour transform's.

@@ -1,10 +1,10 @@
 //! Reads the headers of a code-stream, and finds the packets of its tiles.
 
-use super::{Code, ComponentCode, ComponentSize, Sizes, marker};
+use super::{ComponentCode, ComponentSize, Sizes, TileCode, marker};
 use crate::jpeg2000::error::{Jpeg2000Error, damaged, not_read};
 use crate::jpeg2000::geometry::{Area, Cuts};
 use crate::jpeg2000::progression::Order;
-use crate::jpeg2000::quantise::{Quantiser, Step};
+use crate::jpeg2000::quantise::{BandStep, Quantiser};
 use crate::jpeg2000::tier1::Style;
 
 type Result<T> = std::result::Result<T, Jpeg2000Error>;
@@ -20,7 +20,7 @@ const TILES_MAX: u64 = 65_535;
 #[derive(Clone, Debug)]
 pub(crate) struct Tile {
     pub(crate) index: u64,
-    pub(crate) code: Code,
+    pub(crate) code: TileCode,
     pub(crate) packets: Vec<u8>,
 }
 
@@ -94,7 +94,7 @@ fn name(marker: u16) -> &'static str {
     }
 }
 
-/// What has been told of a component's code: for all of them, and for it alone.
+/// A component's code as far as it has been told: for all of them, and for it alone.
 #[derive(Clone, Debug, Default)]
 struct Told {
     style: Option<(Cuts, Style, bool)>,
@@ -266,7 +266,7 @@ impl Header {
     }
 
     /// Returns the code that follows from what was told.
-    fn code(&self) -> Result<Code> {
+    fn code(&self) -> Result<TileCode> {
         let (order, layers, mixes_colours) = self.common.ok_or_else(|| damaged("the header has no COD"))?;
         let component = |own: &Told| {
             let style = own.style.clone().or_else(|| self.all.style.clone());
@@ -286,7 +286,7 @@ impl Header {
                 return Err(damaged("its colours are mixed, but the first three components are not alike"));
             }
         }
-        Ok(Code { order, layers, mixes_colours, components })
+        Ok(TileCode { order, layers, mixes_colours, components })
     }
 }
 
@@ -323,10 +323,10 @@ fn quantiser(segment: &mut Reader<'_>) -> Result<Quantiser> {
     let (guard_bits, mut steps) = (kind >> 5, Vec::new());
     while !segment.bytes.is_empty() {
         steps.push(match kind & 31 {
-            0 => Step { exponent: segment.u8()? >> 3, mantissa: 0 },
+            0 => BandStep { exponent: segment.u8()? >> 3, mantissa: 0 },
             1 | 2 => {
                 let step = segment.u16()?;
-                Step { exponent: (step >> 11) as u8, mantissa: step & 0x7ff }
+                BandStep { exponent: (step >> 11) as u8, mantissa: step & 0x7ff }
             }
             other => return Err(damaged(format!("there is no quantiser {other}"))),
         });

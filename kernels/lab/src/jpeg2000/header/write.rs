@@ -1,10 +1,10 @@
 //! Writes a code-stream of one tile.
 
-use super::{Code, ComponentCode, ComponentSize, Sizes, marker};
+use super::{ComponentCode, ComponentSize, Sizes, TileCode, marker};
 use crate::jpeg2000::geometry::Area;
 use crate::jpeg2000::quantise::Quantiser;
 
-/// What the header says of the program.
+/// The program's name in the header.
 const COMMENT: &[u8] = b"Duet";
 /// A reader of Part 15 is needed; the bits of its segment that say that only HT blocks are there.
 const NEEDS_PART_15: u16 = 1 << 14;
@@ -40,7 +40,7 @@ impl Writer {
 
 /// Returns the code-stream of a picture in one tile and largest precincts, whose packets are `packets`. `largest_planes` is the most bit planes of a
 /// block of Part 15, if it is one.
-pub(crate) fn write(sizes: &Sizes, code: &Code, largest_planes: Option<u8>, packets: &[u8]) -> Vec<u8> {
+pub(crate) fn write(sizes: &Sizes, code: &TileCode, largest_planes: Option<u8>, packets: &[u8]) -> Vec<u8> {
     let mut out = Writer(Vec::with_capacity(packets.len() + 256));
     out.u16(marker::SOC);
     out.segment(marker::SIZ, |out| {

@@ -1,7 +1,7 @@
 //! Reads packets.
 
 use super::{LENGTH_BITS, PASSES_MAX};
-use crate::jpeg2000::bits::{BitReader, Ended};
+use crate::jpeg2000::bits::{Ended, StuffedReader};
 use crate::jpeg2000::geometry::Grid;
 use crate::jpeg2000::tagtree::TagTree;
 use crate::jpeg2000::tier1::{Segment, Style};
@@ -81,7 +81,7 @@ struct Part {
 /// Reads the packet of `layer`; returns the bytes that it takes. One that is not whole changes no segment.
 pub(crate) fn read(bands: &mut [ReadBand], layer: usize, style: Style, bytes: &[u8]) -> Result<usize, Broken> {
     let start = if bytes.starts_with(&BEFORE) { BEFORE_LEN } else { 0 };
-    let mut bits = BitReader::new(bytes.get(start..).ok_or(Broken::Ended)?);
+    let mut bits = StuffedReader::new(bytes.get(start..).ok_or(Broken::Ended)?);
     let mut parts = Vec::new();
     if bits.bit()? {
         for (index, band) in bands.iter_mut().enumerate() {
@@ -117,7 +117,7 @@ fn header(
     (index, at): (usize, usize),
     layer: usize,
     style: Style,
-    bits: &mut BitReader<'_>,
+    bits: &mut StuffedReader<'_>,
     parts: &mut Vec<Part>,
 ) -> Result<(), Broken> {
     let block = &mut band.blocks[at];
@@ -160,7 +160,7 @@ fn header(
 }
 
 /// Reads a number of passes.
-fn passes(bits: &mut BitReader<'_>) -> Result<usize, Ended> {
+fn passes(bits: &mut StuffedReader<'_>) -> Result<usize, Ended> {
     // What each number of bits says, before all of them are ones.
     for (count, first) in [(1, 1), (1, 2), (2, 3), (5, 6)] {
         let value = bits.bits(count)?;

@@ -1,10 +1,10 @@
 //! Writes packets.
 
 use super::LENGTH_BITS;
-use crate::jpeg2000::bits::BitWriter;
+use crate::jpeg2000::bits::StuffedWriter;
 use crate::jpeg2000::tagtree::TagTree;
 
-/// What a block brings to a layer: passes and bytes, in addition to those before.
+/// A block's share of a layer: passes and bytes, in addition to those before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share<'a> {
     /// The bytes' lengths, segment by segment, with the passes of each.
@@ -43,7 +43,7 @@ impl WrittenBand {
 
 /// Appends the packet of `layer`, of all bands of a precinct: `shares` are those of each band's blocks.
 pub(crate) fn write(bands: &mut [WrittenBand], shares: &[Vec<Share<'_>>], layer: usize, out: &mut Vec<u8>) {
-    let mut bits = BitWriter::default();
+    let mut bits = StuffedWriter::default();
     let is_empty = shares.iter().flatten().all(|share| share.passes() == 0);
     bits.bit(!is_empty);
     if !is_empty {
@@ -57,7 +57,7 @@ pub(crate) fn write(bands: &mut [WrittenBand], shares: &[Vec<Share<'_>>], layer:
     shares.iter().flatten().for_each(|share| out.extend(share.bytes));
 }
 
-fn header(band: &mut WrittenBand, at: usize, share: &Share<'_>, layer: usize, bits: &mut BitWriter) {
+fn header(band: &mut WrittenBand, at: usize, share: &Share<'_>, layer: usize, bits: &mut StuffedWriter) {
     let (first, length_bits) = band.blocks[at];
     if first < layer {
         bits.bit(share.passes() > 0);
@@ -85,7 +85,7 @@ fn header(band: &mut WrittenBand, at: usize, share: &Share<'_>, layer: usize, bi
 }
 
 /// Writes a number of passes, 1 to 164.
-fn passes(count: usize, bits: &mut BitWriter) {
+fn passes(count: usize, bits: &mut StuffedWriter) {
     match count {
         0 | 1 => bits.bits(0, 1),
         2 => bits.bits(0b10, 2),

@@ -1,6 +1,6 @@
-//! What a coefficient knows of its neighbours, and the contexts that follow from it (tables D.1 to D.4).
+//! A coefficient's knowledge of its neighbours, and the contexts that follow from it (tables D.1 to D.4).
 
-use crate::jpeg2000::geometry::Band;
+use crate::jpeg2000::geometry::Subband;
 
 const N: u16 = 1;
 const S: u16 = 1 << 1;
@@ -74,11 +74,11 @@ static HORIZONTAL: Table = significance(true, false);
 static DIAGONAL: Table = significance(false, true);
 
 /// Returns the contexts of significance in a band, by the significant neighbours.
-pub(super) fn significance_of(band: Band) -> &'static Table {
+pub(super) fn significance_of(band: Subband) -> &'static Table {
     match band {
-        Band::Low | Band::Vertical => &LOW_OR_VERTICAL,
-        Band::Horizontal => &HORIZONTAL,
-        Band::Diagonal => &DIAGONAL,
+        Subband::Low | Subband::Vertical => &LOW_OR_VERTICAL,
+        Subband::Horizontal => &HORIZONTAL,
+        Subband::Diagonal => &DIAGONAL,
     }
 }
 

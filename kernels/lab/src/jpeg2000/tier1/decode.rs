@@ -2,7 +2,7 @@
 
 use super::passes::{Block, Side};
 use super::{NEGATIVE, Style};
-use crate::jpeg2000::geometry::Band;
+use crate::jpeg2000::geometry::Subband;
 use crate::jpeg2000::mq::{MqDecoder, RUN, UNIFORM};
 
 /// Bytes that end by themselves, and the passes in them.
@@ -18,7 +18,7 @@ pub(crate) fn decode(
     segments: &[Segment],
     planes: u8,
     (width, height): (usize, usize),
-    band: Band,
+    band: Subband,
     style: Style,
 ) -> Vec<i32> {
     let mut values = vec![0_u32; width * height];
@@ -58,7 +58,7 @@ pub(crate) fn decode(
     values.into_iter().map(signed).collect()
 }
 
-/// Where decisions come from.
+/// A source of decisions.
 trait Decisions {
     fn decision(&mut self, context: u8) -> bool;
 
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn blocks_come_back_and_every_pass_brings_what_it_says() {
         for (width, height) in [(1, 1), (5, 3), (4, 4), (17, 9), (32, 32), (64, 64)] {
-            for band in [Band::Low, Band::Horizontal, Band::Vertical, Band::Diagonal] {
+            for band in [Subband::Low, Subband::Horizontal, Subband::Vertical, Subband::Diagonal] {
                 let value = |at: usize| {
                     let noise = (at as u32).wrapping_mul(2_654_435_761) >> 7;
                     (((noise % 31) * (noise % 7) * (noise % 64)) << 3) | if noise & 64 != 0 { NEGATIVE } else { 0 }

@@ -2,7 +2,7 @@
 
 use super::NEGATIVE;
 use super::passes::{Block, Side};
-use crate::jpeg2000::geometry::Band;
+use crate::jpeg2000::geometry::Subband;
 use crate::jpeg2000::mq::{Ending, MqEncoder, RUN, UNIFORM};
 
 /// Binary digits of a magnitude below the quantiser's: only the measure of distortion sees them.
@@ -54,7 +54,7 @@ impl CodedBlock {
 }
 
 /// Codes a block of `width` columns. `values` are magnitudes with [`FRACTION_BITS`] binary digits, and [`NEGATIVE`].
-pub(crate) fn encode(values: &[u32], width: usize, band: Band) -> CodedBlock {
+pub(crate) fn encode(values: &[u32], width: usize, band: Subband) -> CodedBlock {
     let all = values.iter().fold(0, |all, value| all | value & !NEGATIVE) >> FRACTION_BITS;
     let planes = u32::BITS - all.leading_zeros();
     let mut block = Block::new(width, values.len() / width.max(1), band, false);

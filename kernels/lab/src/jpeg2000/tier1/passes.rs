@@ -1,7 +1,7 @@
 //! The three passes over a bit plane, the same for the encoder and the decoder.
 
 use super::contexts::{Flags, NEIGHBOURS, REFINED, SIGNIFICANT, VISITED, refinement_of, sign_of, significance_of};
-use crate::jpeg2000::geometry::Band;
+use crate::jpeg2000::geometry::Subband;
 
 /// Rows that are scanned column by column.
 const STRIPE: usize = 4;
@@ -31,7 +31,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn new(width: usize, height: usize, band: Band, is_causal: bool) -> Self {
+    pub(super) fn new(width: usize, height: usize, band: Subband, is_causal: bool) -> Self {
         let (flags, significance) = (Flags::new(width, height), significance_of(band));
         Self { width, height, flags, significance, is_causal }
     }
