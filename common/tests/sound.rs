@@ -265,34 +265,6 @@ fn the_worse_the_line_the_more_copies_and_no_copy_is_of_another_format() {
 }
 
 #[test]
-fn what_came_too_late_is_sent_again_for_a_recording_slowly() {
-    let mut line = Line::new();
-    line.offer(STEREO);
-    (0..100).for_each(|_| drop(line.packet(STEREO, false, true)));
-    assert!(line.receiver.0.want(97, 4));
-    line.talk();
-    let mut asked = 0;
-    for _ in 0..100 {
-        if line.sender.0.poll_timeout().is_some_and(|at| at <= line.now) {
-            line.sender.0.handle_timeout(line.now);
-            asked += 1;
-        }
-        line.now = line.now + Duration::from_millis(10);
-    }
-    line.talk();
-    let late = line.events.iter().filter_map(|event| match event {
-        SoundReceiverEvent::Late { number, sound } => Some((*number, sound.first().copied(), sound.len())),
-        _ => None,
-    });
-    let late: Vec<_> = late.collect();
-    assert_eq!(late, [(97, Some(97), 256), (98, Some(98), 256), (99, Some(99), 256), (100, None, 0)]);
-    assert_eq!(asked, 4);
-    // Unasked for, it is a breach of the protocol.
-    let unasked = ControlMessage::Sound { number: 1, sound: Vec::new() };
-    assert!(line.receiver.0.on_control(unasked, &mut line.receiver.1).is_err());
-}
-
-#[test]
 fn who_has_nothing_to_play_it_with_is_not_sent_any() {
     let mut line = Line::new();
     line.offer(STEREO);

@@ -120,7 +120,8 @@ fn main() -> anyhow::Result<()> {
     })?;
 
     for (name, backend) in [("minifb", WindowBackend::Minifb), ("winit", WindowBackend::Winit)] {
-        let parts = WindowParts { backend, status_line: true, own: None, latency_limit: LatencyLimit::new(None) };
+        let parts =
+            WindowParts { backend, status_line: true, own: None, latency_limit: LatencyLimit::new(None), sound: None };
         let mut window = match Window::open(true, parts) {
             Ok(window) => window,
             Err(error) => {

@@ -1,13 +1,12 @@
 //! `devices` and `doctor`: what this machine has, and whether it is enough to receive.
 
-use cards::CardSpec;
 use common::config::ReceiverConfig;
 use common::units::Bitrate;
 use net::failure::Failure;
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
 use picture::params::{CodecParams, StreamParams};
 use shell::doctor::{self, Check, Status};
-use shell::{devices, speed};
+use shell::{devices, sound, speed};
 use showing::check::{display, files};
 use showing::sink::SinkSpec;
 
@@ -34,7 +33,7 @@ pub(crate) fn print_devices(as_json: bool) {
 pub(crate) fn examine(config: &ReceiverConfig, sinks: &[SinkSpec], as_json: bool) -> Result<(), Failure> {
     let mut checks = doctor::shared(&config.shared);
     checks.push(display(config, sinks));
-    checks.push(doctor::card(&CardSpec::default()));
+    checks.push(doctor::card(&sound::spec(&config.shared)?));
     checks.extend(speed(config));
     doctor::print(&checks, as_json)
 }
@@ -59,5 +58,6 @@ pub(crate) fn configured(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<
         return Err(Failure::usage(no_peer()));
     }
     doctor::configured(&config.shared)?;
+    sound::spec(&config.shared)?;
     files(config, sinks)
 }

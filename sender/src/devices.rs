@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cards::CardSpec;
 use common::config::{LinkMode, Prediction, SenderConfig};
 use kernels::apart::{self, Patience};
 use net::failure::Failure;
@@ -10,7 +9,7 @@ use picture::frame::{ColourSpace, FrameRate, FrameSize};
 use picture::params::StreamParams;
 use serde_json::json;
 use shell::doctor::{self, Check, Status};
-use shell::{devices, speed};
+use shell::{devices, sound, speed};
 use showing::Resolved as Receiving;
 
 use sending::source::{self, Chosen, Examined, SourceSpec, asked, cameras};
@@ -105,7 +104,7 @@ pub(crate) fn examine(
             _ => check,
         });
     }
-    checks.push(doctor::card(&CardSpec::default()));
+    checks.push(doctor::card(&sound::spec(&config.shared)?));
     checks.push(speed(config, spec)?);
     doctor::print(&checks, as_json)
 }
@@ -142,6 +141,7 @@ pub(crate) fn configured(config: &SenderConfig, spec: &SourceSpec) -> Result<(),
         return Err(Failure::usage(sending::no_peer()));
     }
     doctor::configured(&config.shared)?;
+    sound::spec(&config.shared)?;
     config.record.as_deref().map_or(Ok(()), doctor::recordable)?;
     file(config, spec).map(drop)
 }

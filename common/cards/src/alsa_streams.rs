@@ -15,7 +15,7 @@ use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
 use crate::listed::{Listed, Offer};
-use crate::period::{Capturing, Playing};
+use crate::period::{Capturing, Playing, monotonic_us};
 use crate::priority::{self, Role};
 use crate::smoothed::Smoothed;
 
@@ -310,13 +310,6 @@ fn mapped(from: &[f32], card: usize, mut put: impl FnMut(usize, f32)) {
 fn note(shared: &Shared, periods: &AtomicU64, frames: usize) {
     shared.period_frames.store(frames as u32, Ordering::Relaxed);
     periods.fetch_add(1, Ordering::Relaxed);
-}
-
-fn monotonic_us() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is this function's own; a callback may ask for it, since it is read without a system call.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
 use crate::listed::{Listed, Offer};
-use crate::period::{Capturing, Playing, Unwrapped};
+use crate::period::{Capturing, Playing, Unwrapped, monotonic_us};
+use crate::server_clock::ServerClock;
 
 /// Name of the client; the server adds a number to a second one's.
 const CLIENT: &str = "Duet";
@@ -72,6 +73,7 @@ pub(crate) fn open(
         capturing: halves.capture.zip(wanted.capture).map(|(half, channels)| Capturing::new(half, channels)),
         playing: halves.playback.zip(wanted.playback).map(|(half, channels)| Playing::new(half, channels)),
         frame: Unwrapped::default(),
+        clock: ServerClock::default(),
         shared: shared.clone(),
     };
     let active = client.activate_async(Notified(shared.clone()), process).map_err(refused)?;
@@ -238,16 +240,20 @@ struct Process {
     capturing: Option<Capturing>,
     playing: Option<Playing>,
     frame: Unwrapped,
+    clock: ServerClock,
     shared: Arc<Shared>,
 }
 
 impl ProcessHandler for Process {
     fn process(&mut self, client: &Client, scope: &ProcessScope) -> Control {
         let frames = scope.n_frames() as usize;
-        let cycle = match scope.cycle_times() {
-            Ok(times) => Cycle { frame: self.frame.next(times.current_frames), us: times.current_usecs },
-            Err(_) => Cycle { frame: self.frame.next(scope.last_frame_time()), us: client.time() },
+        let (before_us, server_us, after_us) = (monotonic_us(), client.time(), monotonic_us());
+        self.clock.read(before_us, server_us, after_us);
+        let (frame, us) = match scope.cycle_times() {
+            Ok(times) => (times.current_frames, times.current_usecs),
+            Err(_) => (scope.last_frame_time(), server_us),
         };
+        let cycle = Cycle { frame: self.frame.next(frame), us: self.clock.ours(us) };
         let mut inputs: [&[f32]; 2] = [&[]; 2];
         inputs.iter_mut().zip(&self.inputs).for_each(|(to, port)| *to = port.as_slice(scope));
         let mut outputs: [&mut [f32]; 2] = [&mut [], &mut []];

@@ -12,6 +12,7 @@ pub mod keep;
 mod listed;
 mod period;
 pub mod priority;
+mod server_clock;
 mod smoothed;
 mod spec;
 

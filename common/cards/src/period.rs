@@ -99,6 +99,14 @@ impl Unwrapped {
     }
 }
 
+/// Returns the time on `CLOCK_MONOTONIC`, us.
+pub(crate) fn monotonic_us() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the time is this function's own; a callback may ask for it, since it is read without a system call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;

@@ -169,7 +169,7 @@ fn one_period_lies_between_capture_and_playback() {
             // A machine that stalls makes the server repeat a period now and then.
             assert!(of_a_period > heard / 2, "{period}: {of_a_period} of {heard}");
             // A period's time is the driver's: no more than a stall away from now, on the clock of everything else.
-            assert!(seen.off_us.load(Relaxed) < 10_000_000, "{}", seen.off_us.load(Relaxed));
+            assert!(seen.off_us.load(Relaxed) < 200_000, "{}", seen.off_us.load(Relaxed));
         }
     });
 }

@@ -37,6 +37,11 @@ impl Tempo {
         is_good.then_some(Self { bpm, beats, count_in_bars, goes_on, start_us }).ok_or(BadTempo)
     }
 
+    /// Returns true if another is the same but for its start, which is less than `us` apart.
+    pub fn is_near(&self, other: &Self, us: u64) -> bool {
+        *self == Self { start_us: self.start_us, ..*other } && self.start_us.abs_diff(other.start_us) < us
+    }
+
     /// Returns the time of a beat, counted from the first after the count-in, from its start, us.
     fn beat_us(&self, beat: i64) -> f64 {
         beat as f64 * 60e6 / self.bpm

@@ -3,28 +3,21 @@
 
 mod burg;
 pub(crate) mod extrapolate;
+mod shapes;
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use self::burg::Burg;
 use self::extrapolate::Extrapolator;
+pub(crate) use self::shapes::{Coefficients, Frame};
+pub use self::shapes::{HISTORY_FRAMES, ORDER};
 
-/// Frames that coefficients are computed from.
-pub const HISTORY_FRAMES: usize = 2048;
-/// Coefficients of a channel.
-pub const ORDER: usize = 256;
 /// New frames after which coefficients are computed anew.
 const UPDATE_FRAMES: usize = 256;
 /// Frames that wait for the worker at most: a stall of 170 ms.
 const RING_FRAMES: usize = 8192;
 /// Sets of coefficients that wait for the callback at most.
 const RING_SETS: usize = 2;
-
-/// Frame of sound: left and right, the same where the stream has one channel.
-pub(crate) type Frame = [f32; 2];
-
-/// Coefficients of both channels, that of the oldest sample first.
-pub(crate) type Coefficients = [[f32; ORDER]; 2];
 
 /// Computes beside the callback what concealment needs.
 #[derive(Debug)]

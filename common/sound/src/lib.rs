@@ -5,16 +5,13 @@ pub mod adpcm;
 pub mod click;
 pub mod conceal;
 mod drift;
-pub mod echo;
 pub mod format;
 pub mod level;
 pub mod observed;
 pub mod opus;
-pub mod own_delay;
 pub mod pcm;
 pub mod playout;
 pub mod round_trip;
-pub mod tone;
 pub mod unit;
 
 /// Sample rate of all sound, of cards and packets.

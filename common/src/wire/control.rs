@@ -18,7 +18,6 @@ use picture::frame::Raster;
 use picture::params::{PARAMS_BYTES, ParamsError, RASTER_BYTES, StreamParams, Wavelet};
 
 use sound::format::Format;
-use sound::unit::UNIT_BYTES_MAX;
 
 use super::MESSAGE_BYTES_MAX;
 use super::sound::{SoundError, format_code, format_of};
@@ -126,20 +125,6 @@ pub enum ControlMessage {
     },
     /// Sender of sound to receiver: the click that both hear from now on; none: no click.
     Click(Option<Click>),
-    /// Receiver of sound to sender: the sound of these packets has not come in time and is wanted for a recording.
-    WantSound {
-        /// Number of the first packet.
-        first: u32,
-        /// Number of packets.
-        count: u8,
-    },
-    /// Sender of sound to receiver, on request: a packet's own sound.
-    Sound {
-        /// Number of the packet.
-        number: u32,
-        /// Its sound, at most [`UNIT_BYTES_MAX`] bytes; none: it is not kept any more.
-        sound: Vec<u8>,
-    },
     /// Last message of either end of a stream, or of a machine about all of them.
     Bye {
         /// The reason.
@@ -235,8 +220,6 @@ pub enum ControlError {
     Sound(#[from] SoundError),
     #[error("a click of no tempo that is played")]
     UnknownTempo,
-    #[error("more sound than a packet has")]
-    SoundTooLong,
     #[error("a control message about nobody's stream")]
     UnknownStream,
 }
@@ -325,8 +308,6 @@ enum Wire {
     WelcomeSound { format: u8 },
     Click { tempo_mbpm: u32, beats: u8, start: u64 },
     NoClick,
-    WantSound { first: u32, count: u8 },
-    Sound { number: u32, sound: Vec<u8> },
 }
 
 impl From<&ControlMessage> for Wire {
@@ -355,8 +336,6 @@ impl From<&ControlMessage> for Wire {
                 Self::Click { tempo_mbpm: *tempo_mbpm, beats: *beats, start: start.as_us() }
             }
             ControlMessage::Click(None) => Self::NoClick,
-            ControlMessage::WantSound { first, count } => Self::WantSound { first: *first, count: *count },
-            ControlMessage::Sound { number, sound } => Self::Sound { number: *number, sound: sound.clone() },
             ControlMessage::Bye { reason } => match reason {
                 ByeReason::Finished { last_frame } => Self::Finished { last_frame: last_frame.map(|frame| frame.0) },
                 ByeReason::Stopping => Self::Stopping,
@@ -414,9 +393,6 @@ impl TryFrom<Wire> for ControlMessage {
                 Self::Click(Some(Some(click).filter(Click::is_sane).ok_or(ControlError::UnknownTempo)?))
             }
             Wire::NoClick => Self::Click(None),
-            Wire::WantSound { first, count } => Self::WantSound { first, count },
-            Wire::Sound { sound, .. } if sound.len() > UNIT_BYTES_MAX => return Err(ControlError::SoundTooLong),
-            Wire::Sound { number, sound } => Self::Sound { number, sound },
         })
     }
 }

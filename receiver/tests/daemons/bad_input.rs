@@ -24,6 +24,21 @@ fn an_unknown_key_in_the_configuration() {
 }
 
 #[test]
+fn a_sound_card_that_is_none() {
+    let pair = Pair::new();
+    let path = pair.folder.join("receiver.toml");
+    std::fs::write(&path, "[sound]\ncard = \"pulse\"\n").unwrap();
+    for command in ["run", "check", "doctor"] {
+        let config = pair.receiver().arg("--config").arg(&path).args(["--sink", "headless", command]).output().unwrap();
+        let said = String::from_utf8(config.stderr).unwrap();
+        assert_eq!(config.status.code(), Some(2), "{said}");
+        assert!(said.contains("[sound] card: `pulse` is no sound card: use auto"), "{said}");
+    }
+    std::fs::write(&path, "[sound]\ncard = \"none\"\nsync = \"ear\"\n").unwrap();
+    run(pair.receiver().arg("--config").arg(&path)).check(2, &["sound.sync", "`ear` is not one of `free`, `picture`"]);
+}
+
+#[test]
 fn a_configuration_that_is_not_there() {
     let pair = Pair::new();
     run(pair.receiver().args(["--config", "/nonexistent/receiver.toml"])).check(2, &["/nonexistent/receiver.toml"]);

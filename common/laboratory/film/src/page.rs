@@ -28,6 +28,7 @@ pub fn show() -> Result<(), Failure> {
         status_line: false,
         own: None,
         latency_limit: LatencyLimit::new(None),
+        sound: None,
     };
     let mut window = Window::open(false, parts).map_err(Failure::device)?;
     window.start(&params).map_err(Failure::device)?;

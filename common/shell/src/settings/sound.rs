@@ -17,8 +17,6 @@ const VOLUME_PERCENT_MAX: u32 = 400;
 const BEATS: u8 = 4;
 /// Tempo of a click of which nobody has said more.
 const TEMPO_MBPM: u32 = 120_000;
-/// Longest practice delay, milliseconds.
-const PRACTICE_MS_MAX: u32 = 1000;
 
 /// Shared by the window and both halves; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +27,6 @@ struct Shared {
     is_muted: AtomicBool,
     level: AtomicU8,
     volume_percent: AtomicU32,
-    practice_ms: AtomicU32,
     click: Mutex<Option<Click>>,
     click_there: Mutex<Option<Click>>,
     card: Mutex<Option<String>>,
@@ -43,7 +40,6 @@ impl Default for Shared {
             is_muted: AtomicBool::new(false),
             level: AtomicU8::new(Level::SILENCE.0),
             volume_percent: AtomicU32::new(100),
-            practice_ms: AtomicU32::new(0),
             click: Mutex::default(),
             click_there: Mutex::default(),
             card: Mutex::default(),
@@ -93,11 +89,6 @@ impl SoundSide {
         let wanted = if up { (now + 10).min(VOLUME_PERCENT_MAX) } else { now.saturating_sub(10) };
         self.0.volume_percent.store(wanted, Ordering::Relaxed);
         wanted
-    }
-
-    /// Returns the delay of the own sound in the own ear, milliseconds; 0: it is not played.
-    pub fn practice_ms(&self) -> u32 {
-        self.0.practice_ms.load(Ordering::Relaxed)
     }
 
     /// Returns the click of this machine's clock that both hear; none: no click.
@@ -162,7 +153,7 @@ impl SoundSide {
 
     /// Returns the settings that change it.
     pub fn settings(&self) -> Vec<Setting> {
-        let (muted, volume, practice, click) = (self.clone(), self.clone(), self.clone(), self.clone());
+        let (muted, volume, click) = (self.clone(), self.clone(), self.clone());
         let set_muted = move |value: &str| {
             let is_muted = ["off", "on"].iter().position(|word| *word == value)? == 1;
             muted.set_muted(is_muted);
@@ -171,15 +162,6 @@ impl SoundSide {
         let set_volume = move |value: &str| {
             let percent = volume.set_volume_percent(value.parse().ok()?)?;
             Some(format!("the other side is played at {percent} %"))
-        };
-        let set_practice = move |value: &str| {
-            let ms = value.parse().ok().filter(|ms| *ms <= PRACTICE_MS_MAX)?;
-            practice.0.practice_ms.store(ms, Ordering::Relaxed);
-            Some(if ms == 0 {
-                "your own sound is not played".to_owned()
-            } else {
-                format!("your own sound is played {ms} ms late")
-            })
         };
         let set_click = move |value: &str| {
             if value == "off" {
@@ -201,11 +183,6 @@ impl SoundSide {
                 key: "sound.volume",
                 takes: format!("0 to {VOLUME_PERCENT_MAX} per cent"),
                 set: Box::new(set_volume),
-            },
-            Setting {
-                key: "sound.practice_ms",
-                takes: format!("0 (off) to {PRACTICE_MS_MAX}"),
-                set: Box::new(set_practice),
             },
             Setting {
                 key: "sound.click",

@@ -2,7 +2,7 @@
 
 use rtrb::{Consumer, Producer};
 
-use super::{Coefficients, Frame, HISTORY_FRAMES, ORDER};
+use super::shapes::{Coefficients, Frame, HISTORY_FRAMES, ORDER};
 
 /// Frames after which an extrapolation has faded out: 20 ms.
 pub(crate) const FADE_FRAMES: usize = 960;

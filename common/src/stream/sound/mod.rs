@@ -1,20 +1,17 @@
 //! A stream of sound: its two ends as state machines without a clock or a socket.
 //!
 //! Sound obeys no rate control: its bytes come off the path's target first. What the line loses is mended by copies in the packets that
-//! follow, never by sending again; what came too late for the ear can be asked for afterwards, for a recording.
+//! follow, never by sending again.
 //!
 //! ```text
 //! sender: WelcomeSound   receiver: Ready   sender: sound datagrams ..    either: Bye
-//!                                          receiver: WantSound           sender: Sound
 //! ```
 
-mod keeping;
 mod packet;
 mod receiver;
 mod redundancy;
 mod sender;
 
-pub use self::keeping::KEPT_MAX;
 pub use self::packet::SoundPacket;
 pub use self::receiver::{SoundReceiver, SoundReceiverCounters, SoundReceiverEvent};
 pub use self::sender::{SoundSender, SoundSenderCounters, SoundSenderEvent};

@@ -10,9 +10,6 @@ use crate::units::Timestamp;
 use crate::wire::control::{ByeReason, Click, ControlMessage};
 use crate::wire::sound::{Bodies, SoundHeader};
 
-/// Packets that may be asked for and not answered yet.
-const WANTED_MAX: usize = 512;
-
 /// Events of the receiving end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SoundReceiverEvent {
@@ -20,13 +17,6 @@ pub enum SoundReceiverEvent {
     Offered(Format),
     /// The click that both hear from now on.
     Click(Option<Click>),
-    /// The sound of a packet that was asked for; empty: it is not kept there any more.
-    Late {
-        /// Its number.
-        number: u32,
-        /// As the format says.
-        sound: Vec<u8>,
-    },
     /// The sender has ended the stream.
     Ended,
 }
@@ -57,8 +47,6 @@ pub struct SoundReceiverCounters {
 #[derive(Debug)]
 pub struct SoundReceiver {
     phase: Phase,
-    /// Packets that were asked for and have not come.
-    pending: usize,
     control: Outbox,
     events: VecDeque<SoundReceiverEvent>,
     counters: SoundReceiverCounters,
@@ -75,7 +63,6 @@ impl SoundReceiver {
     pub fn new() -> Self {
         Self {
             phase: Phase::Disconnected,
-            pending: 0,
             control: Outbox::default(),
             events: VecDeque::new(),
             counters: SoundReceiverCounters::default(),
@@ -91,7 +78,6 @@ impl SoundReceiver {
     /// Ends the connection; the stream waits for the next.
     pub fn on_disconnected(&mut self) {
         self.control.clear();
-        self.pending = 0;
         self.phase = Phase::Disconnected;
     }
 
@@ -109,10 +95,6 @@ impl SoundReceiver {
                 self.events.push_back(SoundReceiverEvent::Offered(format));
             }
             (Phase::Streaming, ControlMessage::Click(click)) => self.events.push_back(SoundReceiverEvent::Click(click)),
-            (Phase::Streaming, ControlMessage::Sound { number, sound }) if self.pending > 0 => {
-                self.pending -= 1;
-                self.events.push_back(SoundReceiverEvent::Late { number, sound });
-            }
             (_, _) => path.violation("a message that no sender of sound sends")?,
         }
         Ok(())
@@ -147,16 +129,6 @@ impl SoundReceiver {
             None => &mut self.counters.datagrams_unwanted,
         } += 1;
         fresh
-    }
-
-    /// Asks for the sound of packets that have not come, `count` from number `first` on. False: too much is asked for already.
-    pub fn want(&mut self, first: u32, count: u8) -> bool {
-        let has_room = self.is_streaming() && self.pending + usize::from(count) <= WANTED_MAX;
-        if has_room {
-            self.pending += usize::from(count);
-            self.control.push(ControlMessage::WantSound { first, count });
-        }
-        has_room
     }
 
     /// Returns the next message for the sending end.

@@ -8,7 +8,6 @@ use sound::unit::Body;
 use sound::{RATE_HZ, adpcm};
 
 use super::SOUND;
-use super::keeping::Keeping;
 use super::packet::SoundPacket;
 use super::redundancy::Redundancy;
 use crate::path::{Outbox, Path, ProtocolViolation, SOUND_RANK, Share};
@@ -20,10 +19,8 @@ use crate::wire::sound::{COPIES_MAX, EPOCHS, SOUND_HEADER_BYTES, SoundHeader, wr
 
 /// Bytes of a packet of Opus for what it takes of the target: 2.5 ms of 128 kbit/s.
 const OPUS_BYTES_MAX: usize = 40;
-/// Packets that wait for the socket at most; of more the oldest are too late for the ear. What is kept for a recording has them.
+/// Packets that wait for the socket at most; of more the oldest are too late for the ear.
 const WAITING_MAX: usize = 32;
-/// Time between two answers for a recording: 20 a second are 6 to 20 kB, less than a tenth of the stream.
-const ANSWER_EACH: Duration = Duration::from_millis(50);
 
 /// Events of the sending end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +67,6 @@ pub struct SoundSender {
     /// The last packets that left, newest first, without a gap between their numbers.
     before: VecDeque<SoundPacket>,
     redundancy: Redundancy,
-    keeping: Keeping,
-    next_answer: Timestamp,
     control: Outbox,
     events: VecDeque<SoundSenderEvent>,
     counters: SoundSenderCounters,
@@ -93,8 +88,6 @@ impl SoundSender {
             waiting: VecDeque::new(),
             before: VecDeque::new(),
             redundancy: Redundancy::default(),
-            keeping: Keeping::default(),
-            next_answer: Timestamp::default(),
             control: Outbox::default(),
             events: VecDeque::new(),
             counters: SoundSenderCounters::default(),
@@ -119,7 +112,6 @@ impl SoundSender {
         self.waiting.clear();
         self.before.clear();
         self.redundancy = Redundancy::default();
-        self.keeping.forget_asked();
     }
 
     /// Offers the stream, if there is a microphone: both machines have greeted.
@@ -172,7 +164,6 @@ impl SoundSender {
                 self.share(path, now);
                 self.events.push_back(SoundSenderEvent::Streaming);
             }
-            (Phase::Streaming, ControlMessage::WantSound { first, count }) => self.keeping.want(first, count),
             (_, _) => path.violation("a message that no receiver of sound sends")?,
         }
         Ok(())
@@ -205,7 +196,6 @@ impl SoundSender {
         if !self.is_streaming() || Some(packet.format) != self.format {
             return;
         }
-        self.keeping.keep(&packet);
         if self.waiting.len() == WAITING_MAX {
             self.waiting.pop_front();
             self.counters.packets_late += 1;
@@ -267,21 +257,6 @@ impl SoundSender {
     /// Returns the next message for the receiving end.
     pub fn poll_control(&mut self) -> Option<ControlMessage> {
         self.control.pop()
-    }
-
-    /// Returns the time to call [`Self::handle_timeout`].
-    pub fn poll_timeout(&self) -> Option<Timestamp> {
-        self.keeping.waits().then_some(self.next_answer)
-    }
-
-    /// Answers what a recording wants, slowly.
-    pub fn handle_timeout(&mut self, now: Timestamp) {
-        if self.keeping.waits() && self.next_answer <= now {
-            self.next_answer = now + ANSWER_EACH;
-            if let Some(answer) = self.keeping.poll() {
-                self.control.push(answer);
-            }
-        }
     }
 
     /// Returns the next event.

@@ -11,25 +11,38 @@ use common::wire::sound::{Bodies, SoundHeader};
 use net::clock;
 use net::limited;
 use net::link::{Action, LinkState, Stream};
+use rtrb::Producer;
 use shell::settings::SoundSide;
+use sound::click::Tempo;
 use sound::playout::Feed;
 use sound::unit::{UNIT_BYTES_MAX, Unit};
 
 use super::ear::Hearing;
 
+/// The network thread's ends of what the card's callback takes.
+pub(super) struct Ends {
+    pub(super) feed: Feed,
+    pub(super) tempi: Producer<Option<Tempo>>,
+}
+
+/// Change of a click's begin, us, that is followed: the clocks of two machines drift apart, and their distance is known to half of it.
+const TEMPO_US: u64 = 1_000;
+
 /// The receiving end of a stream of sound between the network and the card's callback.
 pub struct HearingLink {
     stream: SoundReceiver,
-    feeds: Receiver<Feed>,
-    feed: Option<Feed>,
+    ends: Receiver<Ends>,
+    end: Option<Ends>,
+    /// The click as the callback has it.
+    tempo: Option<Tempo>,
     hearing: Hearing,
     side: SoundSide,
     action: Option<Action>,
 }
 
 impl HearingLink {
-    pub(super) fn new(feeds: Receiver<Feed>, hearing: Hearing, side: SoundSide) -> Self {
-        Self { stream: SoundReceiver::new(), feeds, feed: None, hearing, side, action: None }
+    pub(super) fn new(ends: Receiver<Ends>, hearing: Hearing, side: SoundSide) -> Self {
+        Self { stream: SoundReceiver::new(), ends, end: None, tempo: None, hearing, side, action: None }
     }
 
     /// Returns the ear of the card that is open.
@@ -38,8 +51,8 @@ impl HearingLink {
     }
 
     fn take_events(&mut self, path: &mut Path, now: Timestamp) {
-        if let Some(newer) = self.feeds.try_iter().last() {
-            self.feed = Some(newer);
+        if let Some(newer) = self.ends.try_iter().last() {
+            (self.end, self.tempo) = (Some(newer), None);
         }
         while let Some(event) = self.stream.poll_event() {
             match event {
@@ -48,12 +61,28 @@ impl HearingLink {
                     self.stream.ready(path, now);
                     limited!(info, "the other side sends sound");
                 }
-                SoundReceiverEvent::Click(click) => self.side.set_click_there(click),
-                SoundReceiverEvent::Late { .. } => {}
+                SoundReceiverEvent::Click(click) => {
+                    self.side.set_click_there(click);
+                    // The newest word counts, whoever says it.
+                    if click.is_some() {
+                        self.side.set_click(None);
+                    }
+                }
                 SoundReceiverEvent::Ended => limited!(info, "the other side sends no more sound"),
             }
         }
     }
+}
+
+/// Returns the click that both hear, on this machine's monotonic clock. `offset_us`: the peer's clock less this one's.
+fn tempo(side: &SoundSide, offset_us: Option<i64>) -> Option<Tempo> {
+    let (click, offset_us) = match (side.click(), side.click_there()) {
+        (Some(own), _) => (own, 0),
+        (None, Some(there)) => (there, offset_us?),
+        (None, None) => return None,
+    };
+    let start_us = clock::to_monotonic(click.start).saturating_add_signed(-offset_us);
+    Tempo::new(f64::from(click.tempo_mbpm) / 1e3, click.beats, 0, true, start_us).ok()
 }
 
 /// Gives each sound of a packet to `put`.
@@ -101,7 +130,7 @@ impl Stream for HearingLink {
 
     fn on_datagram(&mut self, bytes: &[u8], path: &mut Path, now: Timestamp) {
         let Some((header, sounds)) = self.stream.on_datagram(bytes, path, now) else { return };
-        if let Some(feed) = &mut self.feed {
+        if let Some(Ends { feed, .. }) = &mut self.end {
             // For what has no room the ring keeps count.
             units(&header, sounds, now, |unit| _ = feed.push(unit));
         }
@@ -109,6 +138,14 @@ impl Stream for HearingLink {
 
     fn on_tick(&mut self, _: Option<LinkState>, path: &mut Path, now: Timestamp) {
         self.take_events(path, now);
+        let tempo = tempo(&self.side, path.clock().offset_us());
+        if let Some(Ends { tempi, .. }) = &mut self.end
+            && self.tempo.zip(tempo).is_none_or(|(before, now)| !before.is_near(&now, TEMPO_US))
+            && self.tempo.is_some() | tempo.is_some()
+            && tempi.push(tempo).is_ok()
+        {
+            self.tempo = tempo;
+        }
         self.side.set_received(self.stream.counters().packets_received);
         if let Some(ear) = self.hearing.ear() {
             ear.controls.set_volume(self.side.volume());
@@ -132,5 +169,74 @@ impl Stream for HearingLink {
     fn poll_action(&mut self, path: &mut Path, now: Timestamp) -> Option<Action> {
         self.take_events(path, now);
         self.action.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::wire::control::Click;
+
+    use super::*;
+
+    #[test]
+    fn a_click_is_the_same_instant_by_both_clocks_and_the_own_one_counts() {
+        let side = SoundSide::default();
+        assert_eq!(tempo(&side, Some(5)), None);
+        let click = |start_us| Click { tempo_mbpm: 90_000, beats: 3, start: Timestamp::from_us(start_us) };
+        let at = |start_us| {
+            let start_us = clock::to_monotonic(Timestamp::from_us(start_us));
+            Tempo::new(90.0, 3, 0, true, start_us).ok()
+        };
+        side.set_click_there(Some(click(9_000_000)));
+        assert_eq!(tempo(&side, None), None, "nobody knows yet when that is");
+        // The peer's clock is two seconds ahead, or behind.
+        assert_eq!(tempo(&side, Some(2_000_000)), at(7_000_000));
+        assert_eq!(tempo(&side, Some(-2_000_000)), at(11_000_000));
+        side.set_click(Some(click(3_000_000)));
+        assert_eq!(tempo(&side, Some(2_000_000)), at(3_000_000));
+        let [near, far] = [3_000_900, 3_001_000].map(at);
+        let is_near =
+            |other: Option<Tempo>| at(3_000_000).zip(other).is_some_and(|(own, other)| own.is_near(&other, TEMPO_US));
+        assert!(is_near(near) && !is_near(far) && !is_near(Tempo::new(91.0, 3, 0, true, 0).ok()));
+    }
+
+    #[test]
+    fn a_packet_becomes_a_unit_for_itself_and_one_for_each_copy() {
+        use common::units::SequenceNumber;
+        use common::wire::media::Envelope;
+        use common::wire::sound::write_body;
+        use sound::adpcm;
+        use sound::format::{Channels, Coding, Format};
+        use sound::level::Level;
+        use sound::unit::Body;
+
+        let format = Format { channels: Channels::Stereo, coding: Coding::Pcm16, frames: 64 };
+        let envelope =
+            Envelope { stream: 1, sequence: SequenceNumber(0), capture: Timestamp::from_us(77), sent_offset_us: 0 };
+        for is_muted in [false, true] {
+            let header = SoundHeader {
+                envelope,
+                format,
+                epoch: 3,
+                copies: 2,
+                body: Body::Adpcm,
+                is_muted,
+                level: Level(4),
+                number: 1,
+            };
+            let mut bytes = Vec::new();
+            header.write(&mut bytes);
+            if !is_muted {
+                write_body(format, &[9; 256], &mut bytes);
+            }
+            (0..2).for_each(|copy| write_body(format, &vec![copy; adpcm::block_bytes(2, 64)], &mut bytes));
+            let (header, sounds) = SoundHeader::parse(&bytes).unwrap();
+            let mut made = Vec::new();
+            units(&header, sounds, Timestamp::from_us(99), |unit| {
+                made.push((unit.number, unit.copies_back, unit.is_muted, unit.len, unit.bytes[0]));
+            });
+            let own = if is_muted { (1, 0, true, 0, 0) } else { (1, 0, false, 256, 9) };
+            assert_eq!(made, [own, (0, 1, false, 70, 0), (u32::MAX, 2, false, 70, 1)]);
+        }
     }
 }

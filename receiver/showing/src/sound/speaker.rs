@@ -8,23 +8,27 @@ use std::time::Duration;
 
 use cards::{CardInfo, Playback};
 use net::failure::Failure;
+use rtrb::{Consumer, RingBuffer};
 use shell::settings::SoundSide;
 use shell::sound::{Role, hurry};
 use shell::threads::{Ending, join, spawn};
-use sound::Cycle;
+use sound::click::{Click, Tempo};
 use sound::conceal::Concealer;
 use sound::format::{CHANNELS_MAX, Channels};
-use sound::playout::{self, Feed, Playout, Receiving};
+use sound::playout::{self, Playout, Receiving};
+use sound::{Cycle, RATE_HZ};
 
 use super::ear::{Ear, Hearing};
-use super::link::HearingLink;
+use super::link::{Ends, HearingLink};
 
+/// Changes of the click that wait for the callback.
+const TEMPI: usize = 8;
 /// Time between two looks of the worker at what was heard: two periods of 128 samples.
 const WORK_EACH: Duration = Duration::from_millis(5);
 
 /// Makes the callback's half for each card that is opened.
 pub struct Speaker {
-    feeds: Sender<Feed>,
+    ends: Sender<Ends>,
     concealers: Sender<Concealer>,
     hearing: Hearing,
     side: SoundSide,
@@ -39,7 +43,7 @@ pub struct Worker {
 impl Speaker {
     /// Starts the worker's thread. Returns what gives each card its callback, and the link that feeds it.
     pub fn start(side: &SoundSide) -> Result<(Self, HearingLink, Worker), Failure> {
-        let (feeds, feeds_end) = channel();
+        let (ends, ends_end) = channel();
         let (concealers, concealers_end) = channel();
         let hearing = Hearing::default();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -50,8 +54,8 @@ impl Speaker {
                 Ok(())
             }
         })?;
-        let link = HearingLink::new(feeds_end, hearing.clone(), side.clone());
-        Ok((Self { feeds, concealers, hearing, side: side.clone() }, link, Worker { thread, is_over }))
+        let link = HearingLink::new(ends_end, hearing.clone(), side.clone());
+        Ok((Self { ends, concealers, hearing, side: side.clone() }, link, Worker { thread, is_over }))
     }
 
     /// Returns what a card calls that has been opened; the one before is heard no more.
@@ -60,9 +64,16 @@ impl Speaker {
         controls.set_volume(self.side.volume());
         self.hearing.set(Ear { observed, controls, output_latency_frames: card.output_latency_frames });
         // Threads that have ended take none.
-        let _ = self.feeds.send(feed);
+        let (tempi, tempi_end) = RingBuffer::new(TEMPI);
+        let _ = self.ends.send(Ends { feed, tempi });
         let _ = self.concealers.send(concealer);
-        Box::new(Half { playout, channels: card.playback.map_or(CHANNELS_MAX, Channels::count) })
+        Box::new(Half {
+            playout,
+            channels: card.playback.map_or(CHANNELS_MAX, Channels::count),
+            tempi: tempi_end,
+            click: Click::default(),
+            latency_us: u64::from(card.output_latency_frames) * 1_000_000 / u64::from(RATE_HZ),
+        })
     }
 }
 
@@ -96,10 +107,20 @@ fn work(concealers: &Receiver<Concealer>, is_over: &AtomicBool) {
 struct Half {
     playout: Playout,
     channels: usize,
+    tempi: Consumer<Option<Tempo>>,
+    click: Click,
+    /// From the callback to the air.
+    latency_us: u64,
 }
 
 impl Playback for Half {
     fn play(&mut self, samples: &mut [f32], cycle: Cycle) {
         self.playout.play(samples, self.channels, cycle);
+        while let Ok(tempo) = self.tempi.pop() {
+            self.click.set(tempo);
+        }
+        self.click.add(samples, self.channels, cycle.us + self.latency_us);
+        // Both together are no louder than full scale.
+        samples.iter_mut().for_each(|sample| *sample = sample.clamp(-1.0, 1.0));
     }
 }

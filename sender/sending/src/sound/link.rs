@@ -126,10 +126,6 @@ impl Stream for SoundLink {
         }
     }
 
-    fn handle_timeout(&mut self, _: &mut Path, now: Timestamp) {
-        self.stream.handle_timeout(now);
-    }
-
     fn on_stop(&mut self, _: Timestamp) {
         self.stream.stop();
         self.action = Some(Action::End);
@@ -147,10 +143,6 @@ impl Stream for SoundLink {
     /// A call goes on as long as its pictures do.
     fn keeps_call(&self) -> bool {
         false
-    }
-
-    fn poll_timeout(&self) -> Option<Timestamp> {
-        self.stream.poll_timeout()
     }
 
     fn poll_action(&mut self, _: &mut Path, _: Timestamp) -> Option<Action> {
