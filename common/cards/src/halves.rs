@@ -18,7 +18,7 @@ pub trait Playback: Send {
 /// Wish of a program for a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Frames of a period. The card may have another: [`CardInfo`] and [`Change::Period`] say which.
+    /// Frames of a period. The card may have another: [`CardInfo`](crate::CardInfo) and [`Change::Period`](crate::Change::Period) say which.
     pub frames: u32,
     /// Channels that the capturing half gets; none: nothing is captured.
     pub capture: Option<Channels>,

@@ -93,7 +93,7 @@ impl Testbed {
     }
 
     /// Returns a receiver without a window that listens at `address` and allows the peer with the key `peer`. It logs
-    /// the pictures shown (see [`Self::gap_ms`]) and its statistics (`receiver.jsonl`).
+    /// the pictures shown (see `gap_ms`) and its statistics (`receiver.jsonl`).
     pub fn receiver(&self, address: SocketAddr, peer: &str) -> Result<Command> {
         self.receiver_on("cpu", address, peer)
     }
