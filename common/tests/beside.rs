@@ -95,12 +95,14 @@ fn nothing_is_found_where_no_sound_is() {
             [("steps", lines::steps(seed, s(30), way, ms(500))), ("mobile", lines::mobile(seed, s(30), way, ms(200)))]
         {
             let mut call = Call::new(mbit(20), line, way);
+            call.sender.set_beside(None);
             call.run(s(30));
             calls.push((format!("{name} {seed}"), call));
         }
     }
     for rate in [3, 5, 10, 20, 50] {
         let mut call = Call::new(mbit(2 * rate), way.limited(mbit(rate), ms(100)), way);
+        call.sender.set_beside(None);
         call.run(s(4));
         call.tcp = Some(Tcp::new(ms(25)));
         call.run(s(20));

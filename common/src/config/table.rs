@@ -158,9 +158,9 @@ section! {
         Both address: Option<String>, ~ "friend.example:4820";
         /// Bits a second that nothing exceeds, whatever asks. Unset: twice the rate of the start, for keys during the call.
         Sender rate_max: Option<String>, ~ "50M";
-        /// Bits a second that a sound program sends on the same line (2M: JackTrip in stereo), auto (it is found where it takes much) or 0.
+        /// Bits a second that a sound program sends on the same line (2M: JackTrip in stereo), 0, or auto (found where it takes much).
         /// Pictures then leave so that its packets do not wait behind them, and some of the line stays free.
-        Sender beside: String, = "auto";
+        Sender beside: String, = "0";
         /// true: pictures go and come over one connection and UDP port, as with `sender call`. Both machines must do it.
         /// For a service that calls, with mode = "meet", in [sender.network]: the receiver alone refuses it.
         /// What comes has statistics and a recording with "-received" in their names.

@@ -137,7 +137,7 @@ impl Path {
             loss_meter: LossMeter::default(),
             loss: LossEstimate::default(),
             shares: Shares::default(),
-            declared: None,
+            declared: Some(Bitrate::from_bps(0)),
             rate: None,
             watch: None,
             stalled: Duration::ZERO,
@@ -254,8 +254,8 @@ impl Path {
         self.tell_beside();
     }
 
-    /// Sets the bits a second of other programs' sound on the same line, as somebody has said, 0 where there is none; none: what takes a
-    /// part of the line as sound does is found.
+    /// Sets the bits a second of other programs' sound on the same line, as somebody has said, at first 0: there is none. None: what takes
+    /// a part of the line as sound does is found; on lines and computers that stall, also where there is none.
     pub fn set_beside(&mut self, declared: Option<Bitrate>) {
         self.declared = declared;
         self.tell_beside();

@@ -142,7 +142,7 @@ impl Call {
         Self::begun(frames_a_second, max, media, back, |sender| match known {
             Known::Declared(rate) => sender.set_beside(Some(rate)),
             Known::Nothing => sender.set_beside(Some(Bitrate::from_bps(0))),
-            Known::Apart | Known::Found => {}
+            Known::Apart | Known::Found => sender.set_beside(None),
         })
     }
 
