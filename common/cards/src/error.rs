@@ -18,6 +18,9 @@ pub enum CardError {
         "no JACK server answers: start jackd or PipeWire (with pipewire-jack), or name the server in JACK_DEFAULT_SERVER"
     )]
     NoJackServer,
+    /// libjack would be ended by the kernel when it writes to its registry.
+    #[error("JACK needs room in /dev/shm, and there is next to none: enlarge it, as with `docker run --shm-size 64m`")]
+    NoSharedMemory,
     /// The server refuses.
     #[error("the JACK server refuses: {0}")]
     Jack(String),

@@ -82,12 +82,20 @@ pub(crate) fn open(
     Ok((info, shared, client))
 }
 
+/// Folder of libjack's registry of servers, and the room that it and a client's part take there.
+const SHARED_MEMORY: &str = "/dev/shm";
+const SHARED_MEMORY_BYTES: u64 = 1 << 20;
+
 fn connect() -> Result<Client, CardError> {
     // The library must be there before its log can be silenced, and its log must be silent before it says something.
     if jack::jack_sys::library().is_err() {
         return Err(CardError::NoJackLibrary);
     }
     jack::set_logger(LoggerType::None);
+    // Where the folder takes nothing, libjack's first access to its registry there is a SIGBUS.
+    if rustix::fs::statvfs(SHARED_MEMORY).is_ok_and(|folder| folder.f_bavail * folder.f_frsize < SHARED_MEMORY_BYTES) {
+        return Err(CardError::NoSharedMemory);
+    }
     // Never starts a server: that is the user's.
     match Client::new(CLIENT, ClientOptions::NO_START_SERVER) {
         Ok((client, _)) => Ok(client),

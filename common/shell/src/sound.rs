@@ -42,15 +42,20 @@ pub fn keep(
         playback: plays.then_some(Channels::Stereo),
     };
     let side = side.clone();
+    // Where any card will do and none ever was, there is nothing to repair.
+    let mut is_missed = spec != CardSpec::Auto;
     let tell = move |news| match news {
         News::Open(card) => {
             tracing::info!("sound: {}", described(&card));
             side.say_of_card(None);
+            is_missed = true;
         }
         News::Period(frames) => limited!(info, "the sound card's period is {frames} samples from now on"),
         News::Without(why) => {
             limited!(warn, "without sound: {why}");
-            side.say_of_card(Some(why));
+            if is_missed {
+                side.say_of_card(Some(why));
+            }
         }
     };
     let kept = Kept::start(spec, wanted, make, Box::new(tell));

@@ -183,10 +183,10 @@ mod tests {
 
     #[test]
     fn each_key_of_the_list_means_something_of_its_own() {
-        use minifb::Key::{D, Down, E, Escape, F, H, I, L, M, S, T, Up, V, Z};
+        use minifb::Key::{C, D, Down, E, Escape, F, H, I, L, Left, M, Right, S, Space, T, Up, V, Z};
         check_listed_keys(|name| {
             // A letter before a word that begins with it.
-            let keys = [D, E, F, H, I, L, M, S, T, V, Z, Down, Escape, Up];
+            let keys = [C, D, E, F, H, I, L, M, S, T, V, Z, Down, Escape, Left, Right, Space, Up];
             meaning(keys.into_iter().find(|key| format!("{key:?}").starts_with(name))?)
         });
     }
