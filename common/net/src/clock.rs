@@ -22,9 +22,9 @@ pub fn of_monotonic(us: u64) -> Timestamp {
     Timestamp::from_us(us.saturating_sub(origin_us()))
 }
 
-/// Returns the time on `CLOCK_MONOTONIC`, microseconds: the inverse of [`of_monotonic`].
+/// Returns the time on `CLOCK_MONOTONIC`, microseconds: the inverse of [`of_monotonic`]. One that a peer makes up may be any.
 pub fn to_monotonic(time: Timestamp) -> u64 {
-    time.as_us() + origin_us()
+    time.as_us().saturating_add(origin_us())
 }
 
 /// Returns the origin of [`now`] on `CLOCK_MONOTONIC`, microseconds.

@@ -80,6 +80,7 @@ pub fn new(options: Options) -> Receiving {
         output: Output::new(),
         line: None,
         next_frame: None,
+        has_started: false,
         part: vec![[0.0; 2]; PART_FRAMES],
         other_part: vec![[0.0; 2]; PART_FRAMES],
         shared: shared.clone(),
@@ -116,6 +117,8 @@ pub struct Playout {
     line: Option<Line>,
     /// Frame at which the next period should begin.
     next_frame: Option<u64>,
+    /// A stream has begun in this period: no more than one may, each takes its time.
+    has_started: bool,
     part: Vec<Frame>,
     other_part: Vec<Frame>,
     shared: Arc<Shared>,
@@ -127,10 +130,14 @@ impl Playout {
         let period = out.len() / channels.max(1);
         self.skip(cycle.frame);
         self.next_frame = Some(cycle.frame.saturating_add(period as u64));
-        while let Ok(unit) = self.units.pop() {
+        self.has_started = false;
+        // Those that are there now: a peer that floods does not keep the card waiting.
+        for _ in 0..self.units.slots() {
+            let Ok(unit) = self.units.pop() else { break };
             self.arrive(&unit, cycle, period);
         }
         self.steer(cycle, period);
+        self.end_if_over();
         let played = self.played();
         let gain = self.shared.gain();
         for out in out.chunks_mut(PART_FRAMES * channels.max(1)) {
@@ -139,6 +146,14 @@ impl Playout {
             self.output.write(&self.part[..frames], gain, out, channels);
         }
         self.tell(cycle, played);
+    }
+
+    /// Ends the stream of a sender that has gone, once there has been nothing for a second.
+    fn end_if_over(&mut self) {
+        let end = |line: &Line| line.newest.1 * i64::from(line.format.frames) + i64::from(RATE_HZ);
+        if self.line.as_ref().is_some_and(|line| self.reader.position > end(line)) {
+            self.line = None;
+        }
     }
 
     /// Returns the position that is played next.
@@ -151,7 +166,7 @@ impl Playout {
     fn make(&mut self, frames: usize) {
         let part = &mut self.part[..frames];
         if self.line.is_none() {
-            return part.fill([0.0; 2]);
+            return self.reader.go_on_without(part);
         }
         let ratio = self.delay.ratio();
         let (reader, shared) = (&mut self.reader, &self.shared);
@@ -217,7 +232,7 @@ impl Playout {
                 // Of three bits, the upper ones.
                 let is_next = (unit.epoch.wrapping_sub(line.epoch) << 5) as i8 > 0;
                 line.strays += u32::from(is_own);
-                if !is_own || !(is_next || line.strays >= STRAYS) {
+                if self.has_started || !is_own || !(is_next || line.strays >= STRAYS) {
                     return self.shared.count(Outcome::Stray);
                 }
                 self.start(unit, cycle, arrival, period);
@@ -253,6 +268,7 @@ impl Playout {
     fn start(&mut self, unit: &Unit, cycle: Cycle, arrival: f64, period: usize) {
         let Unit { epoch, format, number, capture_us, .. } = *unit;
         self.shared.count(Outcome::Start);
+        self.has_started = true;
         self.line = Some(Line { epoch, format, newest: (number, 0), capture: (0, capture_us), strays: 0 });
         let sizes = Sizes { period, frames: format.frames.into(), is_resampling: self.is_resampling };
         let delay = self.delay.start(cycle.frame as f64, arrival, sizes);

@@ -133,6 +133,11 @@ pub enum ControlMessage {
 }
 
 impl ControlMessage {
+    /// Returns true if it offers a stream.
+    pub const fn is_offer(&self) -> bool {
+        matches!(self, Self::Welcome { .. } | Self::WelcomeSound { .. })
+    }
+
     /// Returns true if it is about the path, whatever streams there are.
     pub const fn is_of_path(&self) -> bool {
         matches!(self, Self::Hello { .. } | Self::Ping { .. } | Self::Pong { .. } | Self::Stalled { .. })

@@ -24,6 +24,7 @@ mod record;
 mod restart;
 mod screens;
 mod secrets;
+mod sound;
 mod sources;
 mod support;
 mod window;

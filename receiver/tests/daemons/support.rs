@@ -23,9 +23,10 @@ pub(crate) fn receiver() -> Command {
     at_home(Command::new(env!("CARGO_BIN_EXE_receiver")))
 }
 
-/// Configurations in the usual place, for who names none.
+/// Configurations in the usual place, for who names none, and no sound card: whoever runs the tests is neither heard nor hears them.
 fn at_home(mut program: Command) -> Command {
     program.env("XDG_CONFIG_HOME", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemons/home"));
+    program.env("JACK_DEFAULT_SERVER", "duet-none").env("ALSA_CONFIG_PATH", "/nonexistent");
     program
 }
 

@@ -143,7 +143,7 @@ impl<'a> Streams<'a> {
     fn on_unknown(&mut self, id: StreamId, message: &ControlMessage) -> Result<(), ProtocolViolation> {
         match message {
             ControlMessage::Bye { .. } => Ok(()),
-            ControlMessage::Welcome { .. } if id.end == StreamEnd::Receiver => {
+            offer if offer.is_offer() && id.end == StreamEnd::Receiver => {
                 if self.refused.len() < REFUSED_MAX {
                     self.refused.push_back(id);
                 }

@@ -132,6 +132,12 @@ fn a_stream_of_a_newer_program_is_refused_and_the_call_goes_on() {
     assert_eq!(said.len(), REFUSED_MAX);
     assert!(said.iter().all(|(about, said)| *about == Some(ours) && matches!(said, ControlMessage::Bye { .. })));
     assert_eq!(call.on_control(Some(theirs), BYE, now()), Ok(()));
+    // Whatever is offered, such as sound where none is wanted.
+    let sound = ControlMessage::WelcomeSound { format: sound::format::Format::default() };
+    assert!(sound.is_offer() && call.on_control(Some(StreamId::sent(1)), sound, now()).is_ok());
+    assert!(
+        matches!(call.poll_control(), Some((Some(about), ControlMessage::Bye { .. })) if about == StreamId::received(1))
+    );
     let mut media = MEDIA;
     media[1] = 9;
     call.on_datagram(&media, now());

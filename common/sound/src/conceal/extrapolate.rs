@@ -40,8 +40,8 @@ pub(crate) struct Extrapolator {
     past: Past,
     /// By channel the last [`ORDER`] samples of the past, and what was extrapolated from them.
     ahead: [Vec<f32>; 2],
-    /// Greatest absolute sample of the past: no extrapolation goes beyond.
-    peaks: [f32; 2],
+    /// Greatest absolute sample of the past, and greatest step from one to the next: no extrapolation goes beyond.
+    limits: [(f32, f32); 2],
     /// Frames since the extrapolation began.
     age: usize,
 }
@@ -70,16 +70,15 @@ impl Extrapolator {
         };
         let past = Past { channels: [room(), room()] };
         let ahead = || vec![0.0; ORDER + FADE_FRAMES];
-        Self { heard, sets, set, past, ahead: [ahead(), ahead()], peaks: [0.0; 2], age: FADE_FRAMES }
+        Self { heard, sets, set, past, ahead: [ahead(), ahead()], limits: [(0.0, 0.0); 2], age: FADE_FRAMES }
     }
 
-    /// Takes in what has been heard, and what the worker has made of what was heard before.
-    pub(crate) fn hear(&mut self, frames: &[Frame]) {
+    /// Takes in what has been heard. `is_real`: not extrapolated; from the rest the worker would learn its own faults.
+    pub(crate) fn hear(&mut self, frames: &[Frame], is_real: bool) {
         self.past.push(frames);
-        // A worker that does not come finds a full ring and knows it.
-        let _ = self.heard.push_partial_slice(frames);
-        while let Ok(set) = self.sets.pop() {
-            self.set = set;
+        if is_real {
+            // A worker that does not come finds a full ring and knows it.
+            let _ = self.heard.push_partial_slice(frames);
         }
     }
 
@@ -95,10 +94,16 @@ impl Extrapolator {
     /// Begins anew from what was heard last.
     pub(crate) fn begin(&mut self) {
         self.age = 0;
-        for ((past, ahead), peak) in self.past.channels.iter().zip(&mut self.ahead).zip(&mut self.peaks) {
+        // Not later: one extrapolation is of one set.
+        while let Ok(set) = self.sets.pop() {
+            self.set = set;
+        }
+        for ((past, ahead), limits) in self.past.channels.iter().zip(&mut self.ahead).zip(&mut self.limits) {
             ahead[..ORDER].copy_from_slice(&past[past.len() - ORDER..]);
             let recent = &past[past.len() - HISTORY_FRAMES..];
-            *peak = recent.iter().fold(0.0, |peak, sample| sample.abs().max(peak));
+            let peak = recent.iter().fold(0.0, |peak: f32, sample| sample.abs().max(peak));
+            let step = recent.windows(2).fold(0.0, |step: f32, pair| (pair[1] - pair[0]).abs().max(step));
+            *limits = (peak, step);
         }
     }
 
@@ -112,7 +117,10 @@ impl Extrapolator {
         for (side, place) in frame.iter_mut().enumerate() {
             let ahead = &mut self.ahead[side];
             let sample = dot(&ahead[self.age..self.age + ORDER], &self.set[side]);
-            let sample = if sample.is_finite() { sample.clamp(-self.peaks[side], self.peaks[side]) } else { 0.0 };
+            let (peak, step) = self.limits[side];
+            let last = ahead[self.age + ORDER - 1];
+            let sample = if sample.is_finite() { sample } else { 0.0 };
+            let sample = sample.clamp(last - step, last + step).clamp(-peak, peak);
             ahead[self.age + ORDER] = sample;
             *place = gain * sample;
         }

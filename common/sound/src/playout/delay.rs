@@ -210,22 +210,25 @@ impl Delay {
     }
 
     fn steer_resampled(&mut self, added: f64, target: f64, late: f64, is_tick: bool, is_at_once: bool) -> i64 {
-        let aim = *self.aim.get_or_insert(added);
-        if target > aim {
-            let grown = (target - aim).max(GROW_FRAMES).min((self.added_max + self.extra - aim).max(0.0)).floor();
-            self.aim = Some(aim + grown);
-            return -(grown as i64);
-        }
-        if is_at_once && aim > target + SLACK_FRAMES {
-            let cut = (aim - target).floor();
-            self.aim = Some(aim - cut);
-            return cut as i64;
-        }
+        let mut aim = *self.aim.get_or_insert(added);
         if is_tick {
-            let shrunk = (aim - target).clamp(0.0, SHRINK_FRAMES);
-            self.aim = Some(aim - shrunk);
+            // Down to somewhat more than is wanted: what is wanted moves to and fro by a little.
+            let shrunk = (aim - target - SLACK_FRAMES).clamp(0.0, SHRINK_FRAMES);
+            aim -= shrunk;
             self.pull = self.drift.pull(late) + shrunk / SECOND;
         }
-        0
+        let mut jump = 0;
+        let room = (self.added_max + self.extra - aim).max(0.0).floor();
+        if target > aim && room > 0.0 {
+            let grown = (target - aim).max(GROW_FRAMES).min(room).floor();
+            aim += grown;
+            jump = -(grown as i64);
+        } else if is_at_once && aim > target + SLACK_FRAMES {
+            let cut = (aim - target - SLACK_FRAMES).floor();
+            aim -= cut;
+            jump = cut as i64;
+        }
+        self.aim = Some(aim);
+        jump
     }
 }

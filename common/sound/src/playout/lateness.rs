@@ -49,8 +49,8 @@ impl Lateness {
     pub(crate) fn arrive(&mut self, arrival: f64, late: f64, frames: usize) -> bool {
         let waited = arrival - std::mem::replace(&mut self.last_arrival, arrival);
         let is_first = waited > PAUSE_FRAMES && late > PAUSE_FRAMES / 2.0;
-        // What was held comes at once, each packet later than its own length after the one before was on time.
-        self.is_pause = is_first || (self.is_pause && waited < frames as f64 / 2.0 && late > frames as f64);
+        // What was held comes at once, faster than it is played: the last of it, too, which is hardly late.
+        self.is_pause = is_first || (self.is_pause && waited < frames as f64 / 2.0);
         if self.is_pause {
             return is_first;
         }

@@ -129,20 +129,23 @@ impl Reader {
                     self.cross -= 1;
                 }
             } else {
-                if !self.is_missing || self.cross > 0 {
-                    // What is heard while it is faded in is the newest that there is.
-                    if !self.is_missing {
-                        self.extrapolator.begin();
-                    }
-                    (self.is_missing, self.cross) = (true, 0);
-                }
-                part.fill_with(|| self.extrapolator.next());
+                self.go_on_without(part);
             }
             self.quiet = if part.iter().all(|frame| *frame == [0.0; 2]) { self.quiet.saturating_add(run) } else { 0 };
-            self.extrapolator.hear(part);
+            self.extrapolator.hear(part, !self.is_missing);
             self.position += run as i64;
             rest = later;
         }
+    }
+
+    /// Goes on from what was heard last, and fades out: also where there is no stream any more.
+    pub(crate) fn go_on_without(&mut self, out: &mut [Frame]) {
+        // What is heard while it is faded in is the newest that there is.
+        if !self.is_missing {
+            self.extrapolator.begin();
+        }
+        (self.is_missing, self.cross) = (true, 0);
+        out.fill_with(|| self.extrapolator.next());
     }
 
     /// Makes a packet's frames ready and returns true; false where it is not there.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod bars;
+mod hostile;
 mod world;
 
 use sound::format::{Channels, Coding, Format};

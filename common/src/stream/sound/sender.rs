@@ -215,7 +215,8 @@ impl SoundSender {
         if self.before.front().is_some_and(|before| before.number.wrapping_add(1) != packet.number) {
             self.before.clear();
         }
-        let mut bytes = SOUND_HEADER_BYTES + body_bytes(format, &packet.whole);
+        let own = if packet.is_muted { 0 } else { body_bytes(format, &packet.whole) };
+        let mut bytes = SOUND_HEADER_BYTES + own;
         let most = path.max_datagram();
         // A muted packet has no sound to copy, and ends what can be.
         let copies = self.before.iter().take(self.redundancy.copies().into()).map_while(|before| {
@@ -247,6 +248,7 @@ impl SoundSender {
             write_body(format, &packet.whole, &mut datagram);
         }
         copies.iter().for_each(|copy| write_body(format, copy, &mut datagram));
+        debug_assert_eq!(datagram.len(), bytes, "the path was told");
         self.counters.packets_sent += 1;
         self.counters.bytes_sent += datagram.len() as u64;
         self.before.push_front(packet);
@@ -264,8 +266,9 @@ impl SoundSender {
         self.events.pop_front()
     }
 
-    /// Says that we stop.
+    /// Says that we stop; nothing leaves any more.
     pub fn stop(&mut self) {
+        self.clear();
         if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
             self.control.push(ControlMessage::Bye { reason: ByeReason::Stopping });
         }
@@ -298,7 +301,7 @@ fn copy_of(packet: &SoundPacket) -> &[u8] {
 
 /// Returns what a packet's sound takes in a datagram, bytes.
 fn body_bytes(format: Format, sound: &[u8]) -> usize {
-    sound.len() + usize::from(format.coding == Coding::Opus && !sound.is_empty())
+    sound.len() + usize::from(format.coding == Coding::Opus)
 }
 
 /// Returns the most that a packet's own sound takes, bytes.

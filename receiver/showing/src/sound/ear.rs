@@ -21,9 +21,14 @@ pub struct Ear {
 pub struct Hearing(Arc<Mutex<Option<Ear>>>);
 
 impl Hearing {
-    /// Returns the ear of the card that was opened last.
+    /// Returns the ear of the card that is open.
     pub fn ear(&self) -> Option<Ear> {
         lock(&self.0).clone()
+    }
+
+    /// Forgets the ear of a card that has gone.
+    pub(super) fn clear(&self) {
+        *lock(&self.0) = None;
     }
 
     /// Takes the ear of a card that has been opened.

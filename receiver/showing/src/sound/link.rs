@@ -81,7 +81,7 @@ fn tempo(side: &SoundSide, offset_us: Option<i64>) -> Option<Tempo> {
         (None, Some(there)) => (there, offset_us?),
         (None, None) => return None,
     };
-    let start_us = clock::to_monotonic(click.start).saturating_add_signed(-offset_us);
+    let start_us = clock::to_monotonic(click.start).saturating_add_signed(offset_us.saturating_neg());
     Tempo::new(f64::from(click.tempo_mbpm) / 1e3, click.beats, 0, true, start_us).ok()
 }
 
@@ -192,6 +192,10 @@ mod tests {
         // The peer's clock is two seconds ahead, or behind.
         assert_eq!(tempo(&side, Some(2_000_000)), at(7_000_000));
         assert_eq!(tempo(&side, Some(-2_000_000)), at(11_000_000));
+        for (start_us, offset_us) in [(u64::MAX, 0), (u64::MAX, i64::MIN), (0, i64::MAX)] {
+            side.set_click_there(Some(click(start_us)));
+            assert!(tempo(&side, Some(offset_us)).is_some(), "whatever a peer makes up");
+        }
         side.set_click(Some(click(3_000_000)));
         assert_eq!(tempo(&side, Some(2_000_000)), at(3_000_000));
         let [near, far] = [3_000_900, 3_001_000].map(at);

@@ -72,6 +72,7 @@ impl Speaker {
             channels: card.playback.map_or(CHANNELS_MAX, Channels::count),
             tempi: tempi_end,
             click: Click::default(),
+            hearing: self.hearing.clone(),
             latency_us: u64::from(card.output_latency_frames) * 1_000_000 / u64::from(RATE_HZ),
         })
     }
@@ -109,6 +110,7 @@ struct Half {
     channels: usize,
     tempi: Consumer<Option<Tempo>>,
     click: Click,
+    hearing: Hearing,
     /// From the callback to the air.
     latency_us: u64,
 }
@@ -122,5 +124,12 @@ impl Playback for Half {
         self.click.add(samples, self.channels, cycle.us + self.latency_us);
         // Both together are no louder than full scale.
         samples.iter_mut().for_each(|sample| *sample = sample.clamp(-1.0, 1.0));
+    }
+}
+
+/// A card is closed on a thread that may wait, before another is opened.
+impl Drop for Half {
+    fn drop(&mut self) {
+        self.hearing.clear();
     }
 }

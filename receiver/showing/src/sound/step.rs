@@ -9,7 +9,7 @@ use net::clock;
 use shell::settings::SoundSide;
 use sound::RATE_HZ;
 use sound::level::Level;
-use sound::observed::Outcome;
+use sound::observed::{EXTRA_US_MAX, Outcome};
 
 use super::ear::{Ear, Hearing};
 use crate::report::Status;
@@ -18,7 +18,7 @@ use crate::report::Status;
 const WEIGHT: f64 = 1.0 / 30.0;
 /// A picture is seen so long after it was given to the display, ms: half a refresh of 60 a second.
 const DISPLAY_MS: f64 = 8.0;
-/// Most by which a wish for more delay changes at a picture, ms: resampling follows it without being heard.
+/// Most of the step that counts at a picture, ms: a picture that was held up is no reason to wait for long.
 const CHANGE_MS_MAX: f64 = 5.0;
 
 /// Delays of ear and eye, milliseconds from capture.
@@ -103,7 +103,7 @@ impl Step {
             && let Some(delays) = self.delays()
         {
             let change_ms = delays.step_ms().clamp(-CHANGE_MS_MAX, CHANGE_MS_MAX) * WEIGHT * 4.0;
-            self.extra_ms = (self.extra_ms + change_ms).max(0.0);
+            self.extra_ms = (self.extra_ms + change_ms).clamp(0.0, f64::from(EXTRA_US_MAX) / 1e3);
             ear.controls.set_extra_us(Duration::from_secs_f64(self.extra_ms / 1e3).as_micros() as u32);
         }
     }

@@ -40,8 +40,7 @@ fn format_of(config: &SoundConfig, coding: Coding) -> Format {
     let frames = match coding {
         Coding::Opus => opus::FRAMES,
         // So much fits a datagram with its copies.
-        Coding::Pcm24 if config.channels == Channels::Stereo => config.period.min(128),
-        Coding::Pcm16 if config.channels == Channels::Stereo => config.period.min(128),
+        Coding::Pcm16 | Coding::Pcm24 if config.channels == Channels::Stereo => config.period.min(128),
         Coding::Pcm16 | Coding::Pcm24 => config.period,
     };
     Format { channels: config.channels, coding, frames }
@@ -97,17 +96,14 @@ struct Work {
 
 fn run(work: &Work) {
     hurry(Role::Sound);
-    let mut packets = Packets::new(format_of(&work.config, work.wanted.get()), 0, opus_bps(&work.config));
+    let mut packets = Packets::new(format_of(&work.config, work.wanted.get()), opus_bps(&work.config));
     let mut ring: Option<Captured> = None;
     let mut period = Vec::new();
     while !work.is_over.load(Ordering::Relaxed) {
         if let Some(newer) = work.rings.try_iter().last() {
             ring = Some(newer);
         }
-        let format = format_of(&work.config, work.wanted.get());
-        if packets.format() != format {
-            packets = Packets::new(format, packets.next_number(), opus_bps(&work.config));
-        }
+        packets.change(format_of(&work.config, work.wanted.get()), opus_bps(&work.config));
         let mut has_put = false;
         while let Some(Period { cycle, samples }) = ring.as_mut().and_then(|ring| ring.periods.pop().ok()) {
             period.resize(samples, 0.0);

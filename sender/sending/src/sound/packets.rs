@@ -15,9 +15,12 @@ const OPUS_BYTES_MAX: usize = u8::MAX as usize;
 pub(super) struct Packets {
     format: Format,
     number: u32,
-    /// Samples that are no packet yet, all channels, and the time of the first.
+    /// Samples that are no packet yet, all channels.
     samples: Vec<f32>,
+    /// Count and time of the next packet's first frame.
     begin: Option<Cycle>,
+    /// Count of the card's next frame.
+    next_frame: u64,
     adpcm: AdpcmEncoder,
     /// None but of Opus.
     opus: Option<Encoder>,
@@ -26,21 +29,25 @@ pub(super) struct Packets {
 }
 
 impl Packets {
-    /// Creates packets of this format, of numbers from `number` on. `bps`: rate of Opus, bits a second.
-    pub(super) fn new(format: Format, number: u32, bps: u32) -> Self {
-        let opus = (format.coding == Coding::Opus).then(|| Encoder::new(format.channels, bps));
-        let opus = opus.and_then(|opus| opus.inspect_err(|error| tracing::warn!("{error}")).ok());
-        Self { format, number, samples: Vec::new(), begin: None, adpcm: AdpcmEncoder::default(), opus, gain: 1.0 }
+    /// Creates packets of this format. `bps`: rate of Opus, bits a second.
+    pub(super) fn new(format: Format, bps: u32) -> Self {
+        Self {
+            format,
+            number: 0,
+            samples: Vec::new(),
+            begin: None,
+            next_frame: 0,
+            adpcm: AdpcmEncoder::default(),
+            opus: encoder(format, bps),
+            gain: 1.0,
+        }
     }
 
-    /// Returns the format.
-    pub(super) fn format(&self) -> Format {
-        self.format
-    }
-
-    /// Returns the number of the next packet.
-    pub(super) fn next_number(&self) -> u32 {
-        self.number
+    /// Goes on with packets of this format, if it is another. Nothing that waits is lost, and a microphone that is muted stays so.
+    pub(super) fn change(&mut self, format: Format, bps: u32) {
+        if self.format != format {
+            (self.format, self.opus, self.adpcm) = (format, encoder(format, bps), AdpcmEncoder::default());
+        }
     }
 
     /// Takes a period; gives each packet that is full to `put`. `time`: the time of a card's clock as the network has it.
@@ -54,36 +61,46 @@ impl Packets {
     ) {
         let channels = self.format.channels.count();
         let frames = usize::from(self.format.frames);
-        let expected = self.begin.map(|begin| begin.frame + (self.samples.len() / channels) as u64);
-        if expected.is_some_and(|expected| expected != cycle.frame) {
-            // The card has left something out: what is there does not belong together, and the numbers skip as much.
-            let begin = self.begin.map_or(cycle.frame, |begin| begin.frame);
-            let skipped = cycle.frame.saturating_sub(begin).div_ceil(frames as u64).clamp(1, u64::from(RATE_HZ));
-            self.number = self.number.wrapping_add(skipped as u32);
-            self.samples.clear();
-        }
-        if self.samples.is_empty() {
-            self.begin = Some(cycle);
-        }
-        self.samples.extend_from_slice(samples);
+        let left_out = cycle.frame.wrapping_sub(self.next_frame);
+        self.next_frame = cycle.frame.wrapping_add((samples.len() / channels) as u64);
+        let begin = match self.begin {
+            Some(begin) if left_out == 0 => begin,
+            // The card has left something out, and what waits does not belong to what comes. A later packet begins where it would have
+            // begun, so that a number stays a position.
+            Some(begin) if left_out < u64::from(RATE_HZ) => {
+                let packets = cycle.frame.saturating_sub(begin.frame).div_ceil(frames as u64);
+                self.number = self.number.wrapping_add(packets as u32);
+                self.samples.clear();
+                let frame = begin.frame + packets * frames as u64;
+                Cycle { frame, us: cycle.us + us_of(frame - cycle.frame) }
+            }
+            // Another card, or one that went back.
+            _ => {
+                self.samples.clear();
+                cycle
+            }
+        };
+        self.begin = Some(begin);
+        let early = begin.frame.saturating_sub(cycle.frame) as usize * channels;
+        self.samples.extend_from_slice(samples.get(early..).unwrap_or_default());
         let mut used = 0;
         while let (Some(begin), true) = (self.begin, self.samples.len() - used >= frames * channels) {
             let end = used + frames * channels;
             let mut block = self.samples[used..end].to_vec();
-            put(self.packet(&mut block, time(begin.us), is_muted));
+            let packet = self.packet(&mut block, time(begin.us), is_muted);
+            // What cannot be coded is as if it were lost.
+            if packet.is_muted || !packet.whole.is_empty() {
+                put(packet);
+            }
             used = end;
-            self.begin = Some(Cycle {
-                frame: begin.frame + frames as u64,
-                us: begin.us + frames as u64 * 1_000_000 / u64::from(RATE_HZ),
-            });
+            self.begin = Some(Cycle { frame: begin.frame + frames as u64, us: begin.us + us_of(frames as u64) });
         }
-        // The time of the rest is that of its own period, or a clock that is not quite 48 kHz would go wrong.
         self.samples.drain(..used);
-        if used > 0 {
-            let rest = (self.samples.len() / channels) as u64;
-            let after = (samples.len() / channels) as u64 - rest.min((samples.len() / channels) as u64);
-            let us = cycle.us + after * 1_000_000 / u64::from(RATE_HZ);
-            self.begin = self.begin.map(|begin| Cycle { us, ..begin });
+        // The time of the rest is that of its own period, or a clock that is not quite 48 kHz would go wrong.
+        if let (Some(begin), true) = (&mut self.begin, used > 0) {
+            begin.us = cycle
+                .us
+                .saturating_add_signed(begin.frame.wrapping_sub(cycle.frame) as i64 * 1_000_000 / i64::from(RATE_HZ));
         }
     }
 
@@ -121,6 +138,17 @@ impl Packets {
     }
 }
 
+/// Returns what packets of Opus are coded with.
+fn encoder(format: Format, bps: u32) -> Option<Encoder> {
+    let opus = (format.coding == Coding::Opus).then(|| Encoder::new(format.channels, bps));
+    opus.and_then(|opus| opus.inspect_err(|error| tracing::warn!("{error}")).ok())
+}
+
+/// Returns the time of so many frames, us.
+fn us_of(frames: u64) -> u64 {
+    frames * 1_000_000 / u64::from(RATE_HZ)
+}
+
 /// Changes the gain of a block evenly from `from` to `to`.
 fn fade(block: &mut [f32], channels: usize, from: f32, to: f32) {
     let frames = block.len() / channels;
@@ -147,11 +175,11 @@ mod tests {
 
     impl Card {
         fn new(format: Format) -> Self {
-            Self { packets: Packets::new(format, 7, 128_000), frame: 1_000, made: Vec::new() }
+            Self { packets: Packets::new(format, 128_000), frame: 1_000, made: Vec::new() }
         }
 
         fn period(&mut self, frames: u64, value: f32, is_muted: bool) {
-            let samples = vec![value; frames as usize * self.packets.format().channels.count()];
+            let samples = vec![value; frames as usize * self.packets.format.channels.count()];
             let cycle = Cycle { frame: self.frame, us: 1_000_000 + self.frame / 6 * 125 };
             self.packets.take(&samples, cycle, is_muted, Timestamp::from_us, |packet| self.made.push(packet));
             self.frame += frames;
@@ -168,7 +196,7 @@ mod tests {
             let mut card = Card::new(STEREO);
             (0..40).for_each(|_| card.period(period, 0.25, false));
             let first = (40 * period / 128) as usize;
-            assert_eq!((card.made.len(), card.numbers()[0]), (first, 7), "{period}");
+            assert_eq!((card.made.len(), card.numbers()[0]), (first, 0), "{period}");
             for (place, packet) in card.made.iter().enumerate() {
                 let expected = 1_000_000 + (1_000 + 128 * place as u64) / 6 * 125;
                 assert!(packet.capture.as_us().abs_diff(expected) <= 126, "{period}: {place}");
@@ -180,20 +208,42 @@ mod tests {
     }
 
     #[test]
-    fn what_a_card_leaves_out_is_left_out_of_the_numbers() {
+    fn what_a_card_leaves_out_is_left_out_and_a_number_stays_a_position() {
         let mut card = Card::new(STEREO);
-        (0..3).for_each(|_| card.period(64, 0.1, false));
-        // 64 frames wait; then 320 are missing: three packets have no sound.
-        card.frame += 320;
-        (0..4).for_each(|_| card.period(64, 0.1, false));
-        assert_eq!(card.numbers(), [7, 11, 12]);
-        // A clock that goes back or far ahead neither panics nor floods.
+        card.period(64, 0.1, false);
+        let mut random = 1_u64;
+        for _ in 0..2_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let frames = [32, 64, 100, 128, 441][(random >> 33) as usize % 5];
+            card.frame += [0, 0, 0, 1, 40, 127, 128, 5_000][(random >> 40) as usize % 8];
+            card.period(frames, 0.1, false);
+        }
+        assert!(card.made.len() > 500, "{}", card.made.len());
+        for packet in &card.made {
+            // The time of its first frame: the card's frame 1000 is the first of packet 0.
+            let expected = 1_000_000 + (1_000 + 128 * u64::from(packet.number)) * 1_000 / 48;
+            assert!(packet.capture.as_us().abs_diff(expected) <= 150, "{}: {:?}", packet.number, packet.capture);
+            assert_eq!(packet.whole.len(), 512);
+        }
+        // A clock that goes back or far ahead neither panics nor floods, and numbers rise.
         for frame in [0, u64::MAX / 64, 5] {
             card.frame = frame;
             (0..4).for_each(|_| card.period(64, 0.1, false));
         }
         let numbers = card.numbers();
-        assert!(numbers.len() == 9 && numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+        assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]) && numbers.len() < 50_000);
+    }
+
+    #[test]
+    fn a_change_of_coding_loses_nothing_and_opens_no_microphone() {
+        let opus = Format { coding: Coding::Opus, frames: sound::opus::FRAMES, ..STEREO };
+        let mut card = Card::new(STEREO);
+        (0..3).for_each(|_| card.period(64, 0.1, true));
+        card.packets.change(opus, 128_000);
+        (0..8).for_each(|_| card.period(64, 0.1, true));
+        assert_eq!(card.made.len(), 1 + (64 + 8 * 64) / 120);
+        assert!(card.made[1..].iter().all(|packet| packet.is_muted && packet.whole.is_empty()));
+        assert_eq!(card.numbers(), (0..card.made.len() as u32).collect::<Vec<_>>());
     }
 
     #[test]
