@@ -121,7 +121,7 @@ mod tests {
 
     impl Loop {
         fn with_room() -> Self {
-            Self(Arc::new(Mutex::new((VecDeque::with_capacity(16384), Vec::with_capacity(16)))))
+            Self(Arc::new(Mutex::new((VecDeque::with_capacity(1 << 16), Vec::with_capacity(16)))))
         }
     }
 
