@@ -1,4 +1,4 @@
-//! TileCode-streams to pictures.
+//! Code-streams to pictures.
 
 use kernels::BackendInfo;
 
@@ -6,7 +6,7 @@ use super::bands::{Choice, Transforms};
 use super::boxes;
 use super::error::{Jpeg2000Error, not_read};
 use super::geometry::Area;
-use super::header::{self, ComponentSize};
+use super::header::{self, ComponentSize, TileCode};
 use super::image::{Colour, Image, ImageComponent};
 use super::tile::{ReadTile, read};
 
@@ -33,7 +33,13 @@ pub fn decode(bytes: &[u8], drop_levels: u8, samples_max: u64, choice: Choice<'_
     let stream = header::read(stream)?;
     let sizes = &stream.sizes;
     let area = sizes.picture;
-    if stream.tiles.iter().flat_map(|tile| &tile.code.components).any(|code| code.cuts.levels < drop_levels) {
+    // Without any tile, too, there must be so many levels.
+    let has_fewer = |code: &TileCode| code.components.iter().any(|component| component.cuts.levels < drop_levels);
+    let mut has_too_few = has_fewer(&stream.code);
+    for tile in &stream.tiles {
+        has_too_few |= has_fewer(&*stream.code(tile)?);
+    }
+    if has_too_few {
         return Err(not_read(format!("it has fewer than {drop_levels} levels to leave out")));
     }
     let areas: Vec<Area> =
@@ -57,8 +63,10 @@ pub fn decode(bytes: &[u8], drop_levels: u8, samples_max: u64, choice: Choice<'_
         ..Missing::default()
     };
     let mut open = Opened { choice, transforms: Vec::new() };
+    let mut visits = 0;
     for tile in &stream.tiles {
-        let tile = read(sizes, tile)?;
+        let code = stream.code(tile)?;
+        let tile = read(sizes, tile, &code, &mut visits)?;
         missing.add(&tile);
         for group in tile.groups() {
             let extents: Vec<_> = group.clone().map(|at| tile.area(at, drop_levels)).collect();

@@ -280,7 +280,7 @@ impl Encoder {
             let shares: Vec<Vec<Share<'_>>> = bands.iter().map(|(_, jobs)| jobs.clone().map(share).collect()).collect();
             packet::write(&mut written[at], &shares, layer, &mut packets);
         }
-        let stream = header::write(&self.sizes, &TileCode { layers, ..self.code.clone() }, None, &packets);
+        let stream = header::write(&self.sizes, &TileCode { layers, ..self.code.clone() }, &packets);
         match self.options.wrapping {
             None => stream,
             Some((kind, colour)) => boxes::wrap(&stream, &self.sizes, colour, kind),

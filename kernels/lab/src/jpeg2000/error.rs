@@ -10,7 +10,7 @@ use crate::OpenError;
 #[non_exhaustive]
 pub enum Jpeg2000Error {
     /// Something else, or nothing at all.
-    #[error("this is no JPEG 2000: it begins neither as a code-stream (.j2k) nor as a file of boxes (.jp2, .jph)")]
+    #[error("this is no JPEG 2000: it begins neither as a code-stream (.j2k) nor as a file of boxes (.jp2)")]
     Other,
     /// Bytes that no encoder makes.
     #[error("damaged: {0}")]

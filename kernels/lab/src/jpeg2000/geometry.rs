@@ -161,7 +161,7 @@ pub(super) fn resolutions(area: Area, cuts: &Cuts) -> Vec<Resolution> {
 impl Resolution {
     /// Returns the number of its precincts.
     pub(super) fn precinct_count(&self) -> u64 {
-        self.precincts.0 as u64 * self.precincts.1 as u64
+        (self.precincts.0 as u64).saturating_mul(self.precincts.1 as u64)
     }
 
     /// Returns at least as many blocks as it has.
@@ -170,9 +170,10 @@ impl Resolution {
             |length: usize, exponent: u8, precincts: usize| (length as u64 >> exponent) + 2 * precincts as u64 + 1;
         let (columns, rows) = self.precincts;
         let of = |band: &BandPlace| {
-            side(band.area.width(), self.block.0, columns) * side(band.area.height(), self.block.1, rows)
+            let columns = side(band.area.width(), self.block.0, columns);
+            columns.saturating_mul(side(band.area.height(), self.block.1, rows))
         };
-        if self.precinct_count() == 0 { 0 } else { self.bands.iter().map(of).sum() }
+        if self.precinct_count() == 0 { 0 } else { self.bands.iter().map(of).fold(0, u64::saturating_add) }
     }
 
     /// Returns the corner of a precinct's place in this resolution.

@@ -2,7 +2,7 @@
 
 use super::geometry::Subband;
 
-/// BandStep of one band: `2^(bits - exponent) (1 + mantissa / 2048)`, where `bits` are those of a sample and of the band's gain.
+/// Step of one band: `2^(bits - exponent) (1 + mantissa / 2048)`, where `bits` are those of a sample and of the band's gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BandStep {
     pub(super) exponent: u8,

@@ -37,29 +37,17 @@ impl TagTree {
     pub(super) fn of(width: usize, height: usize, values: &[u32]) -> Self {
         let mut tree = Self::unknown(width, height);
         for (leaf, &value) in values.iter().enumerate() {
-            for at in tree.path(leaf) {
+            for at in path(&tree.levels, leaf) {
                 tree.nodes[at].value = tree.nodes[at].value.min(value);
             }
         }
         tree
     }
 
-    /// Returns the nodes from a leaf to the root.
-    fn path(&self, leaf: usize) -> Vec<usize> {
-        let width = self.levels[0].0.max(1);
-        let (mut x, mut y) = (leaf % width, leaf / width);
-        let node = |&(width, first): &(usize, usize)| {
-            let at = first + y * width + x;
-            (x, y) = (x / 2, y / 2);
-            at
-        };
-        self.levels.iter().map(node).collect()
-    }
-
     /// Tells whether a leaf's number is below `threshold`.
     pub(super) fn write(&mut self, leaf: usize, threshold: u32, bits: &mut StuffedWriter) {
         let mut low = 0;
-        for at in self.path(leaf).into_iter().rev() {
+        for at in path(&self.levels, leaf) {
             let node = &mut self.nodes[at];
             low = node.low.max(low);
             while low < threshold {
@@ -80,7 +68,7 @@ impl TagTree {
     /// Reads whether a leaf's number is below `threshold`.
     pub(super) fn read(&mut self, leaf: usize, threshold: u32, bits: &mut StuffedReader<'_>) -> Result<bool, Ended> {
         let (mut low, mut value) = (0, 0);
-        for at in self.path(leaf).into_iter().rev() {
+        for at in path(&self.levels, leaf) {
             let node = &mut self.nodes[at];
             low = node.low.max(low);
             while low < threshold && low < node.value {
@@ -95,6 +83,18 @@ impl TagTree {
         }
         Ok(value < threshold)
     }
+
+    /// Returns true if no leaf's number is below `threshold`, as far as is known.
+    pub(super) fn has_none_below(&self, threshold: u32) -> bool {
+        self.nodes.last().is_none_or(|root| root.low >= threshold)
+    }
+}
+
+/// Returns the nodes from the root to a leaf.
+fn path(levels: &[(usize, usize)], leaf: usize) -> impl Iterator<Item = usize> {
+    let width = levels[0].0.max(1);
+    let (x, y) = (leaf % width, leaf / width);
+    levels.iter().enumerate().rev().map(move |(level, (width, first))| first + (y >> level) * width + (x >> level))
 }
 
 #[cfg(test)]

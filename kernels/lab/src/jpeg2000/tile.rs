@@ -15,9 +15,11 @@ use super::planes;
 use super::progression::{self, PrecinctPlace};
 use super::tier1::{self, Style};
 
-/// Precincts and code-blocks of a tile.
-const PRECINCTS_MAX: u64 = 1 << 20;
+/// Precincts and code-blocks of a tile: each takes some 1.4 kB and 140 bytes.
+const PRECINCTS_MAX: u64 = 1 << 17;
 const BLOCKS_MAX: u64 = 1 << 21;
+/// Code-blocks of all tiles in all of their layers: a packet of one byte can ask each of them.
+const VISITS_MAX: u64 = 1 << 26;
 /// Bit planes that a coefficient can have here.
 const PLANES_MAX: u8 = 30;
 
@@ -48,13 +50,34 @@ struct Job<'a> {
     place: &'a BlockPlace,
 }
 
-/// Reads the packets of a tile.
-pub(super) fn read<'a>(sizes: &'a Sizes, tile: &'a Tile) -> Result<ReadTile<'a>, Jpeg2000Error> {
+/// Returns the sentence that says why a tile of such resolutions and so many layers is not read, if it is not. Adds to `visits` what
+/// its packets ask.
+pub(super) fn too_many<'a>(
+    resolutions: impl Iterator<Item = &'a Resolution> + Clone,
+    layers: usize,
+    visits: &mut u64,
+) -> Option<String> {
+    let precincts = resolutions.clone().map(Resolution::precinct_count).fold(0, u64::saturating_add);
+    let blocks = resolutions.map(Resolution::block_count).fold(0, u64::saturating_add);
+    *visits = visits.saturating_add(blocks.saturating_mul(layers as u64));
+    if precincts > PRECINCTS_MAX || blocks > BLOCKS_MAX {
+        return Some(format!("a tile of it has {precincts} precincts and some {blocks} code-blocks: too many"));
+    }
+    (*visits > VISITS_MAX).then(|| format!("it has some {visits} code-blocks in all layers: too many"))
+}
+
+/// Reads the packets of a tile whose code is `code`; adds to `visits` how often they ask a block.
+pub(super) fn read<'a>(
+    sizes: &'a Sizes,
+    tile: &Tile,
+    code: &'a TileCode,
+    visits: &mut u64,
+) -> Result<ReadTile<'a>, Jpeg2000Error> {
     let area = sizes.tile_area(tile.index);
     if area.is_empty() {
         return Err(damaged(format!("tile {} is outside of the picture", tile.index)));
     }
-    let TileCode { order, layers, components, .. } = &tile.code;
+    let TileCode { order, layers, components, .. } = code;
     let mut shapes: Vec<Vec<Resolution>> = Vec::new();
     for (code, size) in components.iter().zip(&sizes.components) {
         let own = area.sampled(size.step);
@@ -65,12 +88,8 @@ pub(super) fn read<'a>(sizes: &'a Sizes, tile: &'a Tile) -> Result<ReadTile<'a>,
         }
         shapes.push(resolutions(own, &code.cuts));
     }
-    let precincts = shapes.iter().flatten().map(Resolution::precinct_count).fold(0, u64::saturating_add);
-    let blocks = shapes.iter().flatten().map(Resolution::block_count).fold(0, u64::saturating_add);
-    if precincts > PRECINCTS_MAX || blocks > BLOCKS_MAX {
-        return Err(not_read(format!(
-            "a tile of it has {precincts} precincts and some {blocks} code-blocks: too many"
-        )));
+    if let Some(sentence) = too_many(shapes.iter().flatten(), *layers, visits) {
+        return Err(not_read(sentence));
     }
     let listed: Vec<_> = shapes.iter().zip(&sizes.components).map(|(all, size)| (&all[..], size.step)).collect();
     let places = progression::precincts(*order, &listed, (area.x0, area.y0));
@@ -92,7 +111,7 @@ pub(super) fn read<'a>(sizes: &'a Sizes, tile: &'a Tile) -> Result<ReadTile<'a>,
         whole_packets += 1;
     }
     let packets = places.len() as u64 * *layers as u64;
-    Ok(ReadTile { sizes, code: &tile.code, area, shapes, places, bands, packets, whole_packets, is_damaged })
+    Ok(ReadTile { sizes, code, area, shapes, places, bands, packets, whole_packets, is_damaged })
 }
 
 impl ReadTile<'_> {

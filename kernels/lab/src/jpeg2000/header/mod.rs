@@ -13,7 +13,6 @@ use super::tier1::Style;
 /// Markers.
 mod marker {
     pub(super) const SOC: u16 = 0xff4f;
-    pub(super) const CAP: u16 = 0xff50;
     pub(super) const SIZ: u16 = 0xff51;
     pub(super) const COD: u16 = 0xff52;
     pub(super) const COC: u16 = 0xff53;

@@ -1,5 +1,8 @@
 //! Reads the headers of a code-stream, and finds the packets of its tiles.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use super::{ComponentCode, ComponentSize, Sizes, TileCode, marker};
 use crate::jpeg2000::error::{Jpeg2000Error, damaged, not_read};
 use crate::jpeg2000::geometry::{Area, Cuts};
@@ -15,12 +18,15 @@ const COMPONENTS_MAX: usize = 4;
 const DEPTH_MAX: u8 = 16;
 /// Most tiles.
 const TILES_MAX: u64 = 65_535;
+/// Most steps of a quantiser: of three bands in each of 32 levels, and of the low one.
+const STEPS_MAX: usize = 97;
 
 /// A tile's packets, as far as they are there.
 #[derive(Clone, Debug)]
 pub(crate) struct Tile {
     pub(crate) index: u64,
-    pub(crate) code: TileCode,
+    /// What its own header says, if it says anything.
+    own: Option<Box<Layer>>,
     pub(crate) packets: Vec<u8>,
 }
 
@@ -28,7 +34,21 @@ pub(crate) struct Tile {
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) sizes: Sizes,
+    /// The code of tiles that say nothing of their own.
+    pub(crate) code: TileCode,
+    main: Layer,
     pub(crate) tiles: Vec<Tile>,
+}
+
+impl Stream {
+    /// Returns the code of a tile. Only one that says something of its own has another than all: a file's memory is that of its
+    /// bytes, not of its tiles times its header.
+    pub(crate) fn code(&self, tile: &Tile) -> Result<Cow<'_, TileCode>> {
+        match &tile.own {
+            None => Ok(Cow::Borrowed(&self.code)),
+            Some(own) => code(&self.sizes, &[own, &self.main]).map(Cow::Owned),
+        }
+    }
 }
 
 /// Bytes of a segment.
@@ -89,24 +109,23 @@ fn name(marker: u16) -> &'static str {
         marker::QCD => "QCD",
         marker::QCC => "QCC",
         marker::SOT => "SOT",
-        marker::CAP => "CAP",
         _ => "of a marker",
     }
 }
 
-/// A component's code as far as it has been told: for all of them, and for it alone.
+/// Code of components as far as it has been told.
 #[derive(Clone, Debug, Default)]
 struct Told {
     style: Option<(Cuts, Style, bool)>,
     quantiser: Option<Quantiser>,
 }
 
-/// The header as far as it has been read.
+/// What one header says, the main one or that of a tile.
 #[derive(Clone, Debug)]
-struct Header {
-    sizes: Sizes,
+struct Layer {
     /// Order, layers, and whether colours are mixed.
     common: Option<(Order, usize, bool)>,
+    /// Of all components, and of each alone.
     all: Told,
     own: Vec<Told>,
 }
@@ -121,10 +140,9 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Stream> {
         return Err(damaged("the header does not begin with its sizes, SIZ"));
     };
     let sizes = sizes(&mut segment)?;
-    let own = vec![Told::default(); sizes.components.len()];
-    let mut header = Header { sizes, common: None, all: Told::default(), own };
-    let mut stream = Stream { sizes: header.sizes.clone(), tiles: Vec::new() };
-    let mut tiles: Vec<(u64, Header, Vec<u8>)> = Vec::new();
+    let nothing = || Layer { common: None, all: Told::default(), own: vec![Told::default(); sizes.components.len()] };
+    let mut main = nothing();
+    let mut tiles: BTreeMap<u64, Tile> = BTreeMap::new();
     loop {
         let before = reader.bytes;
         // Cut in the middle of a header it is not whole, but what came before is.
@@ -135,20 +153,23 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Stream> {
         };
         match marker {
             marker::SOT => {
-                let Ok((index, part, is_cut)) = tile_part(&mut segment, before) else { break };
-                if index >= header.sizes.tiles().0 * header.sizes.tiles().1 {
+                let (index, part, is_cut) = match tile_part(&mut segment, before) {
+                    Ok(found) => found,
+                    Err(error) if tiles.is_empty() => return Err(error),
+                    Err(_) => break,
+                };
+                if index >= sizes.tiles().0 * sizes.tiles().1 {
                     return Err(damaged(format!("there is a tile {index}, but not that many")));
                 }
-                let at = tiles.iter().position(|tile| tile.0 == index).unwrap_or(tiles.len());
-                if at == tiles.len() {
-                    tiles.push((index, header.clone(), Vec::new()));
-                }
-                let (_, header, packets) = &mut tiles[at];
+                let tile = tiles.entry(index).or_insert(Tile { index, own: None, packets: Vec::new() });
                 let mut inner = Reader { bytes: &part[TILE_HEAD..], name: "of a tile" };
                 loop {
                     match inner.marker() {
-                        Ok((marker::SOD, _)) => break packets.extend(inner.bytes),
-                        Ok((marker, mut segment)) => header.take(marker, &mut segment)?,
+                        Ok((marker::SOD, _)) => break tile.packets.extend(inner.bytes),
+                        Ok((marker, mut segment)) if is_told(marker) => {
+                            tile.own.get_or_insert_with(|| Box::new(nothing())).take(marker, &mut segment)?;
+                        }
+                        Ok(_) => {}
                         Err(_) if is_cut => break,
                         Err(error) => return Err(error),
                     }
@@ -159,15 +180,14 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Stream> {
                 reader.bytes = &before[part.len()..];
             }
             marker::EOC => break,
-            _ => header.take(marker, &mut segment)?,
+            // Between tiles there is nothing else.
+            _ if !tiles.is_empty() => break,
+            _ => main.take(marker, &mut segment)?,
         }
     }
     // Without any tile, too, the header must be one.
-    header.code()?;
-    for (index, header, packets) in tiles {
-        stream.tiles.push(Tile { index, code: header.code()?, packets });
-    }
-    Ok(stream)
+    let code = code(&sizes, &[&main])?;
+    Ok(Stream { sizes, code, main, tiles: tiles.into_values().collect() })
 }
 
 /// Bytes of SOT with its marker.
@@ -175,17 +195,22 @@ const TILE_HEAD: usize = 12;
 
 /// Returns a tile's number and the bytes of its part, which begins at `bytes`, and whether they are cut.
 fn tile_part<'a>(segment: &mut Reader<'_>, bytes: &'a [u8]) -> Result<(u64, &'a [u8], bool)> {
+    let head = segment.bytes.len() + 4;
+    if head != TILE_HEAD || bytes.len() < TILE_HEAD {
+        return Err(damaged(format!("a SOT has {head} bytes, not {TILE_HEAD}")));
+    }
     let (index, length) = (segment.u16()?, segment.u32()? as usize);
     if length == 0 {
         // To the end of the code-stream.
-        let end = if bytes.ends_with(&marker::EOC.to_be_bytes()) { bytes.len() - 2 } else { bytes.len() };
-        return Ok((index.into(), &bytes[..end.max(TILE_HEAD)], false));
+        let is_ended = bytes.len() >= TILE_HEAD + 2 && bytes.ends_with(&marker::EOC.to_be_bytes());
+        let end = if is_ended { bytes.len() - 2 } else { bytes.len() };
+        return Ok((index.into(), &bytes[..end], !is_ended));
     }
     if length < TILE_HEAD + 2 {
         return Err(damaged(format!("a part of tile {index} has {length} bytes")));
     }
     let part = &bytes[..length.min(bytes.len())];
-    if part.len() < TILE_HEAD { Err(damaged("cut")) } else { Ok((index.into(), part, part.len() < length)) }
+    Ok((index.into(), part, part.len() < length))
 }
 
 fn sizes(segment: &mut Reader<'_>) -> Result<Sizes> {
@@ -222,8 +247,14 @@ fn sizes(segment: &mut Reader<'_>) -> Result<Sizes> {
     Ok(sizes)
 }
 
-impl Header {
-    /// Takes in a segment of the main header or of a tile's.
+/// Returns true if such a segment says something that is of use here, or that is refused.
+fn is_told(marker: u16) -> bool {
+    use marker::{COC, COD, POC, PPM, PPT, QCC, QCD, RGN};
+    [COD, COC, QCD, QCC, RGN, POC, PPM, PPT].contains(&marker)
+}
+
+impl Layer {
+    /// Takes in a segment.
     fn take(&mut self, marker: u16, segment: &mut Reader<'_>) -> Result<()> {
         match marker {
             marker::COD => {
@@ -264,30 +295,33 @@ impl Header {
     fn component(&mut self, index: usize) -> Result<&mut Told> {
         self.own.get_mut(index).ok_or_else(|| damaged(format!("there is no component {index}")))
     }
+}
 
-    /// Returns the code that follows from what was told.
-    fn code(&self) -> Result<TileCode> {
-        let (order, layers, mixes_colours) = self.common.ok_or_else(|| damaged("the header has no COD"))?;
-        let component = |own: &Told| {
-            let style = own.style.clone().or_else(|| self.all.style.clone());
-            let (cuts, style, is_reversible) = style.ok_or_else(|| damaged("the header has no COD"))?;
-            let quantiser = own.quantiser.clone().or_else(|| self.all.quantiser.clone());
-            let quantiser = quantiser.ok_or_else(|| damaged("the header has no QCD"))?;
-            Ok(ComponentCode { cuts, style, is_reversible, quantiser })
+/// Returns the code that follows from `layers`, of which each beats those after it: in it, what is told of a component alone beats
+/// what is told of all (ISO/IEC 15444-1, A.6).
+fn code(sizes: &Sizes, layers: &[&Layer]) -> Result<TileCode> {
+    let common = layers.iter().find_map(|layer| layer.common);
+    let (order, layer_count, mixes_colours) = common.ok_or_else(|| damaged("the header has no COD"))?;
+    let component = |at: usize| {
+        let told = || layers.iter().flat_map(|layer| [&layer.own[at], &layer.all]);
+        let style = told().find_map(|told| told.style.clone());
+        let (cuts, style, is_reversible) = style.ok_or_else(|| damaged("the header has no COD"))?;
+        let quantiser = told().find_map(|told| told.quantiser.clone());
+        let quantiser = quantiser.ok_or_else(|| damaged("the header has no QCD"))?;
+        Ok(ComponentCode { cuts, style, is_reversible, quantiser })
+    };
+    let components: Vec<_> = (0..sizes.components.len()).map(component).collect::<Result<_>>()?;
+    if mixes_colours {
+        let alike = |pair: &[ComponentCode]| {
+            pair[0].is_reversible == pair[1].is_reversible && pair[0].cuts.levels == pair[1].cuts.levels
         };
-        let components: Vec<_> = self.own.iter().map(component).collect::<Result<_>>()?;
-        if mixes_colours {
-            let alike = |pair: &[ComponentCode]| {
-                pair[0].is_reversible == pair[1].is_reversible && pair[0].cuts.levels == pair[1].cuts.levels
-            };
-            let sizes = self.sizes.components.get(..3);
-            let same = sizes.is_some_and(|sizes| sizes.windows(2).all(|pair| pair[0].step == pair[1].step));
-            if !same || !components[..3].windows(2).all(alike) {
-                return Err(damaged("its colours are mixed, but the first three components are not alike"));
-            }
+        let sizes = sizes.components.get(..3);
+        let same = sizes.is_some_and(|sizes| sizes.windows(2).all(|pair| pair[0].step == pair[1].step));
+        if !same || !components[..3].windows(2).all(alike) {
+            return Err(damaged("its colours are mixed, but the first three components are not alike"));
         }
-        Ok(TileCode { order, layers, mixes_colours, components })
     }
+    Ok(TileCode { order, layers: layer_count, mixes_colours, components })
 }
 
 fn component_style(segment: &mut Reader<'_>, has_precincts: bool) -> Result<(Cuts, Style, bool)> {
@@ -321,6 +355,10 @@ fn component_style(segment: &mut Reader<'_>, has_precincts: bool) -> Result<(Cut
 fn quantiser(segment: &mut Reader<'_>) -> Result<Quantiser> {
     let kind = segment.u8()?;
     let (guard_bits, mut steps) = (kind >> 5, Vec::new());
+    let count = segment.bytes.len() / if kind & 31 == 0 { 1 } else { 2 };
+    if count > STEPS_MAX {
+        return Err(damaged(format!("a quantiser has {count} steps, more than there may be bands")));
+    }
     while !segment.bytes.is_empty() {
         steps.push(match kind & 31 {
             0 => BandStep { exponent: segment.u8()? >> 3, mantissa: 0 },

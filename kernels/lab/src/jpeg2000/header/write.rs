@@ -6,8 +6,6 @@ use crate::jpeg2000::quantise::Quantiser;
 
 /// The program's name in the header.
 const COMMENT: &[u8] = b"Duet";
-/// A reader of Part 15 is needed; the bits of its segment that say that only HT blocks are there.
-const NEEDS_PART_15: u16 = 1 << 14;
 
 struct Writer(Vec<u8>);
 
@@ -38,14 +36,13 @@ impl Writer {
     }
 }
 
-/// Returns the code-stream of a picture in one tile and largest precincts, whose packets are `packets`. `largest_planes` is the most bit planes of a
-/// block of Part 15, if it is one.
-pub(crate) fn write(sizes: &Sizes, code: &TileCode, largest_planes: Option<u8>, packets: &[u8]) -> Vec<u8> {
+/// Returns the code-stream of a picture in one tile and largest precincts, whose packets are `packets`.
+pub(crate) fn write(sizes: &Sizes, code: &TileCode, packets: &[u8]) -> Vec<u8> {
     let mut out = Writer(Vec::with_capacity(packets.len() + 256));
     out.u16(marker::SOC);
     out.segment(marker::SIZ, |out| {
         let Area { x0, y0, x1, y1 } = sizes.picture;
-        out.u16(if largest_planes.is_some() { NEEDS_PART_15 } else { 0 });
+        out.u16(0);
         [x1, y1, x0, y0, sizes.tile[2], sizes.tile[3], sizes.tile[0], sizes.tile[1]].into_iter().for_each(|value| {
             out.u32(value);
         });
@@ -54,18 +51,6 @@ pub(crate) fn write(sizes: &Sizes, code: &TileCode, largest_planes: Option<u8>, 
             out.u8((depth - 1) | u8::from(is_signed) << 7).u8(step.0).u8(step.1);
         }
     });
-    if let Some(planes) = largest_planes {
-        out.segment(marker::CAP, |out| {
-            // Part 15 alone: 32 - 15 bits from the lowest.
-            let reversible = code.components.iter().all(|component| component.is_reversible);
-            let magnitude = match planes {
-                0..=8 => 0,
-                9..=26 => planes - 8,
-                _ => 13 + (planes / 4),
-            };
-            out.u32(1 << 17).u16(u16::from(!reversible) << 5 | u16::from(magnitude));
-        });
-    }
     // All components are coded alike but for their steps.
     if let Some(first) = code.components.first() {
         out.segment(marker::COD, |out| {

@@ -86,6 +86,10 @@ pub(crate) fn read(bands: &mut [ReadBand], layer: usize, style: Style, bytes: &[
     if bits.bit()? {
         for (index, band) in bands.iter_mut().enumerate() {
             for at in 0..band.blocks.len() {
+                // The first one asked the root: none begins in this layer or did before.
+                if band.inclusion.has_none_below(layer as u32 + 1) {
+                    break;
+                }
                 header(band, (index, at), layer, style, &mut bits, &mut parts)?;
             }
         }

@@ -6,6 +6,8 @@ use kernels::BackendChoice;
 use lab::jpeg2000::{Colour, Image, ImageComponent, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Target};
 use lab::jpeg2000::{decode, encode, psnr};
 
+mod hostile;
+
 const CPU: (BackendChoice, Option<&str>) = (BackendChoice::Cpu, None);
 
 /// Returns a picture with smooth parts, edges and noise.
