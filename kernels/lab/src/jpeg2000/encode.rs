@@ -1,15 +1,18 @@
 //! Pictures to code-streams.
 
+use std::ops::{Range, RangeInclusive};
+
 use kernels::BackendInfo;
 use kernels::parts::Values;
 use rayon::prelude::*;
 
 use super::bands::{Choice, Norms, Transforms};
 use super::boxes;
+use super::decode::SAMPLES_MAX;
 use super::error::Jpeg2000Error;
 use super::geometry::{Area, BandPlace, BlockPlace, Cuts, Resolution, resolutions};
 use super::header::{self, ComponentCode, ComponentSize, Sizes, TileCode};
-use super::image::{Colour, Image};
+use super::image::{Colour, Image, ImageComponent};
 use super::options::{Options, Progression, Target};
 use super::packet::{self, Share, WrittenBand};
 use super::planes;
@@ -17,6 +20,7 @@ use super::progression::{self, Order, PrecinctPlace};
 use super::quantise::{BandStep, Quantiser};
 use super::rate::{Hull, smallest_slope};
 use super::tier1::{self, CodedBlock, FRACTION_BITS, Style};
+use super::tile;
 
 /// A code-block, and how its coefficients count.
 struct Job {
@@ -34,7 +38,7 @@ struct Job {
 
 /// The blocks of a precinct: for each band the columns of its grid and its jobs.
 struct Precinct {
-    bands: Vec<(usize, std::ops::Range<usize>)>,
+    bands: Vec<(usize, Range<usize>)>,
 }
 
 /// Codes pictures of one shape.
@@ -67,7 +71,7 @@ const FINE_STEP: f64 = 0.5;
 impl Encoder {
     /// Opens an encoder for pictures of the shape of `image`.
     pub fn open(image: &Image, options: &Options, choice: Choice<'_>) -> Result<Self, Jpeg2000Error> {
-        check(image)?;
+        check(image, options)?;
         let is_reversible = options.target == Target::Lossless;
         let components: Vec<ComponentSize> = image
             .components
@@ -90,6 +94,9 @@ impl Encoder {
         };
         let resolutions: Vec<Vec<Resolution>> =
             sizes.components.iter().map(|component| resolutions(picture.sampled(component.step), &cuts)).collect();
+        if let Some(sentence) = tile::too_many(resolutions.iter().flatten(), options.layers.into(), &mut 0) {
+            return Err(Jpeg2000Error::NotCoded(sentence));
+        }
         let order = match options.progression {
             Progression::Resolution => Order::ResolutionLayer,
             Progression::Quality => Order::LayerResolution,
@@ -193,14 +200,15 @@ impl Encoder {
     /// Returns the code-stream of the blocks, by another target of the same transform.
     pub(super) fn finish_to(&mut self, coded: &CodedBlocks, target: Target) -> Result<Vec<u8>, Jpeg2000Error> {
         self.set_guard_bits(coded);
+        let layers = self.code.layers;
         let slope = match target {
             Target::Lossless | Target::Step(_) => 0.0,
             Target::Bytes(bytes) => {
                 let slope = smallest_slope(|slope| self.stream(coded, &[slope]).len() <= bytes);
-                let smallest = self.stream(coded, &[f64::INFINITY]).len();
+                let smallest = self.stream(coded, &vec![f64::INFINITY; layers]).len();
                 if smallest > bytes {
                     return Err(Jpeg2000Error::NotCoded(format!(
-                        "the picture does not fit: one of this size takes at least {smallest} bytes"
+                        "the picture does not fit: one of this size takes at least {smallest} bytes, in so many layers: {layers}"
                     )));
                 }
                 slope
@@ -213,7 +221,6 @@ impl Encoder {
                 smallest_slope(|slope| error(slope) > allowed) * (1.0 - 1e-6)
             }
         };
-        let layers = self.code.layers;
         if layers == 1 {
             return Ok(self.stream(coded, &[slope]));
         }
@@ -294,7 +301,7 @@ impl Encoder {
         layers: usize,
         passes: &impl Fn(usize, usize) -> usize,
     ) -> Vec<WrittenBand> {
-        let band = |(columns, jobs): &(usize, std::ops::Range<usize>)| {
+        let band = |(columns, jobs): &(usize, Range<usize>)| {
             let firsts: Vec<usize> = jobs
                 .clone()
                 .map(|block| (0..layers).find(|&layer| passes(block, layer) > 0).unwrap_or(layers))
@@ -360,6 +367,10 @@ fn turn<T: Copy>(square: &[T], side: usize, out: &mut [u32], width: usize, value
     }
 }
 
+/// Binary digits of the finest step below a sample's highest: a coefficient of twice a sample's range has one more, and
+/// [`FRACTION_BITS`] below that must fit beside the sign.
+const STEP_BITS_MAX: i32 = 30 - FRACTION_BITS as i32;
+
 /// Returns the steps of a component's bands; guard bits come later.
 fn quantiser(
     at: usize,
@@ -376,11 +387,16 @@ fn quantiser(
         Target::Quality(decibels) => (255.0 * 10_f64.powf(-decibels / 20.0)).min(4.0 * FINE_STEP) / 4.0,
         Target::Bytes(_) | Target::Lossless => FINE_STEP,
     };
+    // What is finer would not fit beside a coefficient, nor be seen through the transform's rounding.
+    let finest = 2_f64.powi(i32::from(depth) - STEP_BITS_MAX);
     let step = |band: &BandPlace| {
         let bits = depth + band.band.gain();
         match options.target {
             Target::Lossless => BandStep { exponent: bits, mantissa: 0 },
-            _ => BandStep::nearest(fine * unit / transforms.ratio(at, band.band, band.level), bits),
+            _ => {
+                let step = fine * unit / transforms.ratio(at, band.band, band.level);
+                BandStep::nearest(step.max(finest), bits)
+            }
         }
     };
     let steps = resolutions.iter().flat_map(|resolution| &resolution.bands).map(step).collect();
@@ -394,9 +410,25 @@ fn alike(image: &Image) -> bool {
     key(0).is_some() && key(0) == key(1) && key(1) == key(2)
 }
 
-/// Returns an error unless the picture is one that can be coded.
-fn check(image: &Image) -> Result<(), Jpeg2000Error> {
+/// Exponents of a code-block's side, and most levels, that there are here.
+const BLOCK_EXPONENTS: RangeInclusive<u8> = 5..=6;
+const LEVELS_MAX: u8 = 32;
+
+/// Returns an error unless the picture is one that can be coded so, and that is read again.
+fn check(image: &Image, options: &Options) -> Result<(), Jpeg2000Error> {
     let refuse = |what: String| Err(Jpeg2000Error::NotCoded(what));
+    let Options { levels, block_exponent, layers, .. } = *options;
+    if layers == 0 || levels > LEVELS_MAX || !BLOCK_EXPONENTS.contains(&block_exponent) {
+        return refuse(format!(
+            "{layers} layers, {levels} levels and blocks of a side of 2^{block_exponent} are not coded: at least one layer, at most \
+             {LEVELS_MAX} levels and a side of 2^5 or 2^6 are"
+        ));
+    }
+    let samples = |component: &ImageComponent| (component.width as u64).saturating_mul(component.height as u64);
+    let samples = image.components.iter().map(samples).fold(0, u64::saturating_add);
+    if samples > SAMPLES_MAX {
+        return refuse(format!("a picture of {samples} samples is not coded: at most {SAMPLES_MAX} are read"));
+    }
     let count = image.components.len();
     if !(image.colour.components()..=image.colour.components() + 1).contains(&count) {
         return refuse(format!("a picture of these colours has no {count} components"));

@@ -10,7 +10,7 @@ use super::options::{Options, Target};
 /// Decibels by which a picture may be better than asked for.
 const MARGIN_DB: f64 = 0.05;
 /// Times that the estimate is corrected by what comes out.
-const TRIALS: usize = 5;
+const TRIALS: usize = 8;
 
 /// Codes a picture.
 pub fn encode(image: &Image, options: &Options, choice: Choice<'_>) -> Result<Vec<u8>, Jpeg2000Error> {
@@ -34,7 +34,8 @@ pub fn psnr(a: &Image, b: &Image) -> f64 {
     10.0 * (peak * peak * count as f64 / error).log10()
 }
 
-/// Returns the code-stream of blocks that reaches so many decibels: of the trials that do the smallest, or the best one if none does.
+/// Returns the code-stream of blocks that reaches so many decibels: of the trials that do the smallest. If none does it is that of
+/// all passes, or an error that says what they reach.
 fn reach(
     encoder: &mut Encoder,
     blocks: &CodedBlocks,
@@ -42,23 +43,63 @@ fn reach(
     decibels: f64,
     choice: Choice<'_>,
 ) -> Result<Vec<u8>, Jpeg2000Error> {
-    let (mut aim, mut best) = (decibels, None::<(Vec<u8>, f64)>);
-    for _ in 0..TRIALS {
-        let bytes = encoder.finish_to(blocks, Target::Quality(aim))?;
+    let mut tried = |target: Target| -> Result<(Vec<u8>, f64), Jpeg2000Error> {
+        let bytes = encoder.finish_to(blocks, target)?;
         let reached = psnr(image, &decode(&bytes, 0, SAMPLES_MAX, choice)?.image);
-        let is_better = best.as_ref().is_none_or(|(kept, of_kept)| match (reached >= decibels, *of_kept >= decibels) {
-            (true, true) => bytes.len() < kept.len(),
-            (true, false) => true,
-            (false, true) => false,
-            (false, false) => reached > *of_kept,
-        });
-        if is_better {
-            best = Some((bytes, reached));
+        Ok((bytes, reached))
+    };
+    let (mut aim, mut best) = (decibels, None::<Vec<u8>>);
+    // The highest aim that missed, and the lowest one that did not.
+    let (mut missed, mut hit) = (f64::NEG_INFINITY, f64::INFINITY);
+    for _ in 0..TRIALS {
+        let (bytes, reached) = tried(Target::Quality(aim))?;
+        if reached >= decibels {
+            hit = hit.min(aim);
+            if best.as_ref().is_none_or(|kept| bytes.len() < kept.len()) {
+                best = Some(bytes);
+            }
+        } else {
+            missed = missed.max(aim);
         }
         if (decibels..decibels + MARGIN_DB).contains(&reached) || !reached.is_finite() {
             break;
         }
         aim += decibels + MARGIN_DB / 2.0 - reached;
+        if aim <= missed || aim >= hit {
+            aim = (missed + hit) / 2.0;
+        }
     }
-    Ok(best.map(|(bytes, _)| bytes).unwrap_or_default())
+    if let Some(bytes) = best {
+        return Ok(bytes);
+    }
+    match tried(Target::Step(0.0))? {
+        (bytes, reached) if reached >= decibels => Ok(bytes),
+        (_, reached) => Err(Jpeg2000Error::NotCoded(format!(
+            "the picture reaches {reached:.2} dB at most, not {decibels}: it can be coded so, or without loss"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernels::BackendChoice;
+
+    use super::*;
+    use crate::jpeg2000::{Colour, ImageComponent};
+
+    #[test]
+    fn a_quality_that_is_not_reached_is_refused() {
+        let samples: Vec<i32> = (0..64 * 64).map(|at| at * at * 31 % 251).collect();
+        let component = ImageComponent { width: 64, height: 64, step: (1, 1), depth: 8, is_signed: false, samples };
+        let image = Image { width: 64, height: 64, colour: Colour::Grey, components: vec![component] };
+        let choice = (BackendChoice::Cpu, None);
+        // Steps for much less than what is then asked of them.
+        let mut encoder = Encoder::open(&image, &Options::new(Target::Quality(30.0)), choice).unwrap();
+        let planes = encoder.planes(&image);
+        let squares = encoder.transform(planes).unwrap();
+        let blocks = encoder.blocks(&squares);
+        assert!(reach(&mut encoder, &blocks, &image, 30.0, choice).is_ok());
+        let error = reach(&mut encoder, &blocks, &image, 90.0, choice).unwrap_err().to_string();
+        assert!(error.contains("dB at most, not 90"), "{error}");
+    }
 }
