@@ -63,7 +63,7 @@ fn corpus(seed: u64) -> anyhow::Result<Vec<Vec<u8>>> {
         for target in [Target::Lossless, Target::Step(4.0)] {
             for layers in [1, 4] {
                 let progression = if layers > 1 { Progression::Quality } else { Progression::Resolution };
-                let wrapping = (layers > 1).then_some((*b"jp2 ", colour));
+                let wrapping = (layers > 1).then_some(colour);
                 let options = Options { layers, progression, wrapping, levels: 2, ..Options::new(target) };
                 files.push(encode(&image, &options, CPU)?);
             }

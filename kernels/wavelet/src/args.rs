@@ -79,6 +79,9 @@ pub(crate) enum Command {
         /// Fill pauses of more than a minute in all, too, with the picture before them
         #[arg(long)]
         fill_pauses: bool,
+        /// Of a .j2k or .jp2 that does not say it: what its three components are
+        #[arg(long, value_enum)]
+        colours: Option<ColoursName>,
         #[command(flatten)]
         compute: ComputeArgs,
     },
@@ -140,7 +143,7 @@ pub(crate) struct TransformArgs {
     /// Filters to use instead of a wavelet, in the form of kernels/lab/banks/haar.toml
     #[arg(long, value_name = "FILE", conflicts_with = "wavelet")]
     pub(crate) filter_bank: Option<PathBuf>,
-    /// Depth: `full` (until one low coefficient is left) or 1 to 14 [default: full]
+    /// Depth: `full` (until one low coefficient is left) or 1 to 14 [default: full; of .j2k and .jp2 5]
     #[arg(long, value_name = "full|N", value_parser = parse_levels)]
     pub(crate) levels: Option<Levels>,
     /// Extension at the ends of rows and columns [default: symmetric]
@@ -177,12 +180,13 @@ pub(crate) struct EffectsArgs {
     pub(crate) even_light: Option<f32>,
 }
 
-/// Changes of subbands, which are `low`, `all`, a level (1 is the finest) or levels such as 2-4, these with h, v or d for the
+/// Changes of subbands, in this order: gain, threshold, take, larger. They are `low`, `all`, a level (1 is the finest) or levels such as 2-4, these with h, v or d for the
 /// detail of one direction.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SubbandsArgs {
     /// Each coefficient so many times as large; 0 removes them. Subbands are low, all, a level such as 1 (the finest) or levels
-    /// such as 2-4, these with h, v or d for horizontal, vertical or diagonal detail alone
+    /// such as 2-4, these with h, v or d for horizontal, vertical or diagonal detail alone. Gains come first, then thresholds,
+    /// then what is taken, then what is larger, whatever the order they are given in
     #[arg(long, value_name = "SUBBANDS=FACTOR")]
     pub(crate) gain: Vec<String>,
     /// Coefficients that are smaller become 0
@@ -253,6 +257,15 @@ pub(crate) enum ProgressionName {
     Quality,
 }
 
+/// Meaning of three components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColoursName {
+    /// Red, green and blue of sRGB
+    Rgb,
+    /// Y, Cb and Cr
+    Ycbcr,
+}
+
 /// A line that loses datagrams, between an encoder that predicts and a decoder that reports.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LossArgs {
@@ -301,12 +314,12 @@ pub(crate) struct RateArgs {
     /// Most bytes a frame may take in the file
     #[arg(long, value_name = "N")]
     pub(crate) bytes_per_frame: Option<usize>,
-    /// PSNR of luma in decibels, of .j2k and .jp2 that of all samples: each frame reaches it with as few bytes as a search finds, 0.1 dB above at most where it
-    /// has blocks enough
+    /// PSNR of luma in decibels, of .j2k and .jp2 that of all samples: each frame reaches it with as few bytes as a search finds,
+    /// 0.1 dB above at most where it has blocks enough; a .j2k or .jp2 that does not reach it is refused
     #[arg(long, value_name = "DB")]
     pub(crate) quality: Option<f64>,
-    /// Quantiser step in units of an 8-bit sample, rounded to eight steps per octave [default: 8, unless another size or quality is
-    /// asked for]
+    /// Quantiser step in units of an 8-bit sample, rounded to eight steps per octave, of .j2k and .jp2 to 2048 [default: 8, unless
+    /// another size or quality is asked for]
     #[arg(long, value_name = "X")]
     pub(crate) step: Option<f64>,
     /// Keep every bit

@@ -17,7 +17,7 @@ use crate::args::ComputeArgs;
 use crate::fault::{Damaged, is_of_device};
 use crate::io::{Kind, PICTURES, Writer};
 use crate::progress::{count, say};
-use crate::{jpeg2000, progress, stream};
+use crate::{progress, stream};
 
 /// Places of a file that are told one by one.
 const TOLD_MAX: u64 = 20;
@@ -104,9 +104,6 @@ pub(crate) fn decode(
     fills_pauses: bool,
     compute: &ComputeArgs,
 ) -> Result<String> {
-    if Kind::of(input, &jpeg2000::KINDS).is_ok() {
-        return jpeg2000::decode(input, output, drop_levels, compute);
-    }
     let still = Kind::of(output, &PICTURES)? != Kind::Y4m;
     let name = input.display();
     if still {

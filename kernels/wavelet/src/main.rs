@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
 use fault::{Damaged, is_of_device};
+use io::Kind;
 use progress::say;
 
 mod args;
@@ -78,7 +79,12 @@ fn run(command: Command) -> Result<String> {
         Command::Encode { inputs, output, coding, transform, compute } => {
             batch::encode(&inputs, &output, &coding, &transform, &compute)
         }
-        Command::Decode { input, output, drop_levels, fill_pauses, compute } => {
+        Command::Decode { input, output, drop_levels, fill_pauses, colours, compute } => {
+            if Kind::of(&input, &jpeg2000::KINDS).is_ok() {
+                ensure!(!fill_pauses, "--fill-pauses goes with .duet files only: leave it out");
+                return jpeg2000::decode(&input, &output, drop_levels, colours, &compute);
+            }
+            ensure!(colours.is_none(), "--colours goes with .j2k and .jp2 files only: leave it out");
             decode::decode(&input, &output, drop_levels, fill_pauses, &compute)
         }
         Command::Info { input } => decode::info(&input),

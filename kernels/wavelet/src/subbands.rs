@@ -7,6 +7,7 @@ use kernels::Element;
 use lab::Values;
 use lab::subbands::{Change, Part, change};
 use picture::frame::{Chroma, ColourSpace, FrameSize};
+use picture::pyramid::Pyramid;
 use picture::weights::Orientation;
 
 use crate::args::{ComputeArgs, SubbandsArgs, TransformArgs};
@@ -42,6 +43,13 @@ pub(crate) fn subbands(
     // Channel by channel, since an array has any number of them.
     let params = options.params(own.size, Chroma::Grey);
     let pyramids = params.pyramids();
+    let levels = pyramids.iter().map(Pyramid::levels).min().unwrap_or(0);
+    for (part, _) in &changes {
+        if let Part::Detail(range, _) = part {
+            let beyond = *range.end() > levels && range.end() < &ALL;
+            ensure!(!beyond, "there is no level {}: there are {levels} of {}", range.end(), own.size);
+        }
+    }
     let mut engine = lab::open_transform(&params, compute.backend, compute.device.as_deref())?;
     let mut planes = Vec::new();
     for (channel, plane) in own.values.iter().enumerate() {
@@ -144,6 +152,9 @@ fn changes(args: &SubbandsArgs) -> Result<Vec<(Part, Change)>> {
     Ok(changes)
 }
 
+/// The last of all levels, more than there are of any picture.
+const ALL: usize = usize::MAX;
+
 /// Names of subbands.
 const PARTS: &str =
     "subbands are `low`, `all`, a level such as 1 or levels such as 2-4, these with h, v or d for one direction";
@@ -164,7 +175,7 @@ fn part(text: &str) -> Option<Part> {
     let found = directions.into_iter().find_map(|(name, of)| Some((text.strip_suffix(name)?, of)));
     let (levels, orientation) = found.map_or((text, None), |(levels, of)| (levels, Some(of)));
     let levels = match (levels, levels.split_once('-')) {
-        ("all" | "", _) => 1..=usize::from(u8::MAX),
+        ("all" | "", _) => 1..=ALL,
         (_, Some((first, last))) => first.parse().ok()?..=last.parse().ok()?,
         (one, None) => {
             let one = one.parse().ok()?;
@@ -184,7 +195,7 @@ mod tests {
         assert_eq!(part("low"), Some(Part::Low));
         assert_eq!(part("3"), Some(Part::Detail(3..=3, None)));
         assert_eq!(part("2-4v"), Some(Part::Detail(2..=4, Some(Orientation::LH))));
-        assert_eq!(part("allh"), Some(Part::Detail(1..=255, Some(Orientation::HL))));
+        assert_eq!(part("allh"), Some(Part::Detail(1..=ALL, Some(Orientation::HL))));
         for wrong in ["", "0", "4-2", "x", "1-", "-1", "1hh"] {
             assert_eq!(part(wrong), None, "{wrong}");
         }

@@ -15,6 +15,10 @@ const LONG: usize = 8;
 const IHDR_END: [u8; 3] = [7, 0, 0];
 /// Components of different depths.
 const VARIOUS: u8 = 0xff;
+/// The kind of such a file, and what it can be read as.
+const KIND: [u8; 4] = *b"jp2 ";
+/// The number of colours that are not read.
+const CMYK: u32 = 12;
 /// Opacity of the whole picture.
 const OPACITY: u16 = 1;
 
@@ -52,12 +56,22 @@ fn next(bytes: &[u8]) -> Option<([u8; 4], &[u8], &[u8])> {
 }
 
 fn header(mut boxes: &[u8]) -> Result<Option<Colour>, Jpeg2000Error> {
-    let mut colour = None;
+    let (mut colour, mut is_named, mut rest) = (None, false, boxes);
+    // The first one that can be read counts, as it does for other readers.
+    while let Some((kind, content, after)) = next(rest) {
+        if let (b"colr", [method @ (1 | 2), _, _, space @ ..], false) = (&kind, content, is_named) {
+            (colour, is_named) = (Some(named(*method, space)?), true);
+        }
+        rest = after;
+    }
     while let Some((kind, content, after)) = next(boxes) {
-        match (&kind, content) {
-            (b"pclr", _) => return Err(not_read("its samples are numbers of a palette's colours")),
-            (b"colr", [1, _, _, space @ ..]) if colour.is_none() => {
-                colour = space.first_chunk().and_then(|space| Colour::of(u32::from_be_bytes(*space)));
+        match &kind {
+            b"pclr" => return Err(not_read("its samples are numbers of a palette's colours")),
+            b"cdef" if !is_in_order(content, colour) => {
+                return Err(not_read("its components have another order or meaning than colours and opacity (cdef)"));
+            }
+            b"cmap" if !is_direct(content) => {
+                return Err(not_read("its channels are other components than those of their numbers (cmap)"));
             }
             _ => {}
         }
@@ -66,11 +80,56 @@ fn header(mut boxes: &[u8]) -> Result<Option<Colour>, Jpeg2000Error> {
     Ok(colour)
 }
 
+/// Place of the colours in the head of a profile.
+const PROFILE_SPACE: usize = 16;
+
+/// Returns the colours that a number or a profile says. Those of a profile are taken as if they were sRGB's.
+fn named(method: u8, space: &[u8]) -> Result<Colour, Jpeg2000Error> {
+    if method == 2 {
+        let of = space.get(PROFILE_SPACE..).and_then(|space| space.first_chunk::<4>());
+        return match of {
+            Some(b"RGB ") => Ok(Colour::Rgb),
+            Some(b"GRAY") => Ok(Colour::Grey),
+            Some(other) => Err(not_read(format!("it has a profile of {}", other.escape_ascii()))),
+            None => Err(damaged("its profile is too short")),
+        };
+    }
+    let number = space.first_chunk().ok_or_else(|| damaged("its colours have no number"))?;
+    match u32::from_be_bytes(*number) {
+        CMYK => Err(not_read("its colours are CMYK")),
+        number => Colour::of(number).ok_or_else(|| not_read(format!("it has the colour space {number}"))),
+    }
+}
+
+/// Returns true if each channel is what its component is anyway: a colour, or opacity after the colours.
+fn is_in_order(content: &[u8], colour: Option<Colour>) -> bool {
+    let (count, channels) = (content.first_chunk::<2>(), content.get(2..).unwrap_or_default().as_chunks::<6>());
+    let colours = colour.map_or(usize::from(u16::MAX), Colour::components);
+    let is_usual = |channel: &[u8; 6]| {
+        let [at, kind, of] = [0, 2, 4].map(|from| u16::from_be_bytes([channel[from], channel[from + 1]]));
+        match kind {
+            0 => usize::from(at) < colours && of == at + 1,
+            OPACITY => usize::from(at) == colours || colour.is_none(),
+            _ => false,
+        }
+    };
+    count.is_some_and(|count| usize::from(u16::from_be_bytes(*count)) == channels.0.len())
+        && channels.0.iter().all(is_usual)
+}
+
+/// Returns true if each channel is the component of its number, not of a palette.
+fn is_direct(content: &[u8]) -> bool {
+    let entries = content.as_chunks::<4>().0.iter();
+    entries
+        .enumerate()
+        .all(|(at, &[high, low, kind, _])| usize::from(u16::from_be_bytes([high, low])) == at && kind == 0)
+}
+
 /// Returns the file of a code-stream.
-pub(super) fn wrap(stream: &[u8], sizes: &Sizes, colour: Colour, kind: [u8; 4]) -> Vec<u8> {
+pub(super) fn wrap(stream: &[u8], sizes: &Sizes, colour: Colour) -> Vec<u8> {
     let mut out = Vec::with_capacity(stream.len() + 256);
     out.extend(SIGNATURE);
-    put(&mut out, b"ftyp", &[&kind[..], &[0; 4], &kind[..]].concat());
+    put(&mut out, b"ftyp", &[&KIND[..], &[0; 4], &KIND[..]].concat());
     let ComponentSize { depth, is_signed, .. } = sizes.components[0];
     let code = |depth: u8, is_signed: bool| (depth - 1) | u8::from(is_signed) << 7;
     let is_same = sizes.components.iter().all(|other| (other.depth, other.is_signed) == (depth, is_signed));

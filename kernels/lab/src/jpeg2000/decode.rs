@@ -4,7 +4,7 @@ use kernels::BackendInfo;
 
 use super::bands::{Choice, Transforms};
 use super::boxes;
-use super::error::{Jpeg2000Error, not_read};
+use super::error::{Jpeg2000Error, damaged, not_read};
 use super::geometry::Area;
 use super::header::{self, ComponentSize, TileCode};
 use super::image::{Colour, Image, ImageComponent};
@@ -18,8 +18,10 @@ pub const SAMPLES_MAX: u64 = 1 << 28;
 pub struct Decoded {
     /// The picture.
     pub image: Image,
-    /// True if the file says what its colours are.
+    /// True if boxes say what its colours are.
     pub has_colour: bool,
+    /// True if nothing says whether three components are RGB or Y, Cb and Cr; they are then called RGB.
+    pub is_ambiguous: bool,
     /// Says what of the file is not there or not whole, if anything.
     pub missing: Option<String>,
     /// The back end that transformed.
@@ -32,7 +34,10 @@ pub fn decode(bytes: &[u8], drop_levels: u8, samples_max: u64, choice: Choice<'_
     let (stream, told) = boxes::open(bytes)?;
     let stream = header::read(stream)?;
     let sizes = &stream.sizes;
-    let area = sizes.picture;
+    let (area, count) = (sizes.picture, sizes.components.len());
+    if let Some(colours) = told.map(Colour::components).filter(|colours| !(*colours..=colours + 1).contains(&count)) {
+        return Err(damaged(format!("its boxes name a space of {colours} colours, and it has {count} components")));
+    }
     // Without any tile, too, there must be so many levels.
     let has_fewer = |code: &TileCode| code.components.iter().any(|component| component.cuts.levels < drop_levels);
     let mut has_too_few = has_fewer(&stream.code);
@@ -63,9 +68,11 @@ pub fn decode(bytes: &[u8], drop_levels: u8, samples_max: u64, choice: Choice<'_
         ..Missing::default()
     };
     let mut open = Opened { choice, transforms: Vec::new() };
-    let mut visits = 0;
+    // The colour transform is for RGB.
+    let (mut visits, mut mixes_colours) = (0, stream.code.mixes_colours);
     for tile in &stream.tiles {
         let code = stream.code(tile)?;
+        mixes_colours |= code.mixes_colours;
         let tile = read(sizes, tile, &code, &mut visits)?;
         missing.add(&tile);
         for group in tile.groups() {
@@ -82,12 +89,12 @@ pub fn decode(bytes: &[u8], drop_levels: u8, samples_max: u64, choice: Choice<'_
     let of_count = if components.len() < 3 { Colour::Grey } else { Colour::Rgb };
     let is_halved = components.iter().any(|component| component.step != components[0].step);
     let usual = if is_halved && components.len() >= 3 { Colour::Ycc } else { of_count };
-    let told = told.filter(|colour| (colour.components()..=colour.components() + 1).contains(&components.len()));
+    let is_ambiguous = told.is_none() && !mixes_colours && !is_halved && components.len() >= 3;
     let whole = area.reduced(drop_levels);
     let colour = told.unwrap_or(usual);
     let image = Image { width: whole.width(), height: whole.height(), colour, components };
     let backend = open.transforms.first().and_then(|(_, transforms)| transforms.backend().cloned());
-    Ok(Decoded { image, has_colour: told.is_some(), missing: missing.sentence(), backend })
+    Ok(Decoded { image, has_colour: told.is_some(), is_ambiguous, missing: missing.sentence(), backend })
 }
 
 /// Extents, levels, and whether it is the reversible one.

@@ -280,7 +280,7 @@ impl Encoder {
                 let bytes = &bytes[block][part(before)..part(now)];
                 match now - before {
                     0 => Share::default(),
-                    count => Share { segments: [(count, bytes.len()), (0, 0)], bytes },
+                    count => Share { passes: count, bytes },
                 }
             };
             let bands = &self.precincts[at].bands;
@@ -290,7 +290,7 @@ impl Encoder {
         let stream = header::write(&self.sizes, &TileCode { layers, ..self.code.clone() }, &packets);
         match self.options.wrapping {
             None => stream,
-            Some((kind, colour)) => boxes::wrap(&stream, &self.sizes, colour, kind),
+            Some(colour) => boxes::wrap(&stream, &self.sizes, colour),
         }
     }
 

@@ -37,8 +37,8 @@ pub struct Options {
     pub progression: Progression,
     /// Layers, at least one; each has about half the bytes of the one after it.
     pub layers: u16,
-    /// The kind of the file of boxes around the code-stream, and its colours; `None` for the code-stream alone.
-    pub wrapping: Option<([u8; 4], Colour)>,
+    /// The colours that the boxes around the code-stream name; `None` for the code-stream alone.
+    pub wrapping: Option<Colour>,
 }
 
 impl Options {

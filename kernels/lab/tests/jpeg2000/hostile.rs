@@ -1,6 +1,6 @@
 //! Code-streams built by hand: headers that no encoder writes, and what beats what.
 
-use lab::jpeg2000::{Decoded, Jpeg2000Error, SAMPLES_MAX, Target, decode, encode};
+use lab::jpeg2000::{Colour, Decoded, Jpeg2000Error, Options, SAMPLES_MAX, Target, decode, encode};
 
 use super::{CPU, options, picture};
 
@@ -164,4 +164,68 @@ fn precincts_blocks_and_the_packets_that_ask_for_them_are_limited() {
     // 256 x 256 of them in 1024 layers: 2^26 at most, in all tiles.
     assert!(read(&blocks(1012, 1024), 0).unwrap().missing.unwrap().contains("1023 of 1024"));
     refused(&blocks(1012, 1025), 0, "in all layers: too many");
+}
+
+/// Returns a file of boxes with another one at the end of its header.
+fn with_box(file: &[u8], kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    let at = file.windows(4).position(|name| name == b"jp2h").unwrap() - 4;
+    let length = u32::from_be_bytes(*file[at..].first_chunk().unwrap());
+    let added = [&(content.len() as u32 + 8).to_be_bytes()[..], kind, content].concat();
+    let length_now = (length + added.len() as u32).to_be_bytes();
+    let end = at + length as usize;
+    [&file[..at], &length_now, &file[at + 4..end], &added, &file[end..]].concat()
+}
+
+#[test]
+fn colours_that_are_not_read_are_refused_by_name() {
+    let image = picture(12, 10, 3, 8, false);
+    let file = encode(&image, &Options { wrapping: Some(Colour::Rgb), ..options(Target::Lossless) }, CPU).unwrap();
+    let space = file.windows(4).position(|name| name == b"colr").unwrap() + 7;
+    let named = |number: u32| [&file[..space], &number.to_be_bytes()[..], &file[space + 4..]].concat();
+    assert!(read(&named(16), 0).unwrap().image.components == image.components);
+    for (number, wanted) in [(12, "CMYK"), (14, "colour space 14"), (17, "a space of 1 colours"), (0, "colour space 0")]
+    {
+        refused(&named(number), 0, wanted);
+    }
+    // Of a profile, the colours that it is for.
+    let profile = |of: &[u8; 4]| [&[0; 16], &of[..], &[0; 20]].concat();
+    let start = file.windows(4).position(|name| name == b"colr").unwrap();
+    let with_profile = |of: &[u8; 4]| {
+        let other = [&file[..start], b"skip", &file[start + 4..]].concat();
+        with_box(&other, b"colr", &[&[2, 0, 0][..], &profile(of)].concat())
+    };
+    assert_eq!(read(&with_profile(b"RGB "), 0).unwrap().image.colour, Colour::Rgb);
+    refused(&with_profile(b"CMYK"), 0, "profile of CMYK");
+    refused(&with_profile(b"Lab "), 0, "profile of Lab");
+    // As they are, or in another order or meaning.
+    let channels = |of: [[u16; 3]; 3]| {
+        let numbers: Vec<u8> = std::iter::once(3).chain(of.into_iter().flatten()).flat_map(u16::to_be_bytes).collect();
+        with_box(&file, b"cdef", &numbers)
+    };
+    assert!(read(&channels([[0, 0, 1], [1, 0, 2], [2, 0, 3]]), 0).is_ok());
+    assert!(read(&channels([[1, 0, 2], [2, 0, 3], [0, 0, 1]]), 0).is_ok());
+    for wrong in
+        [[[0, 0, 3], [1, 0, 2], [2, 0, 1]], [[0, 0, 1], [1, 0, 2], [2, 1, 0]], [[0, 2, 0], [1, 0, 2], [2, 0, 3]]]
+    {
+        refused(&channels(wrong), 0, "cdef");
+    }
+    assert!(read(&with_box(&file, b"cmap", &[0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0]), 0).is_ok());
+    refused(&with_box(&file, b"cmap", &[0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0]), 0, "cmap");
+    refused(&with_box(&file, b"cmap", &[0, 0, 1, 0, 0, 1, 1, 1, 0, 2, 1, 2]), 0, "cmap");
+    refused(&with_box(&file, b"pclr", &[0, 0]), 0, "palette");
+}
+
+#[test]
+fn three_components_are_colours_that_a_file_names_or_nobody_knows() {
+    let mut image = picture(12, 10, 3, 8, false);
+    let plain = options(Target::Lossless);
+    // The colour transform is for RGB.
+    assert!(!read(&encode(&image, &plain, CPU).unwrap(), 0).unwrap().is_ambiguous);
+    image.colour = Colour::Ycc;
+    assert!(read(&encode(&image, &plain, CPU).unwrap(), 0).unwrap().is_ambiguous);
+    let named = Options { wrapping: Some(Colour::Ycc), ..plain };
+    let decoded = read(&encode(&image, &named, CPU).unwrap(), 0).unwrap();
+    assert_eq!((decoded.is_ambiguous, decoded.image.colour), (false, Colour::Ycc));
+    let halved = read(&encode(&picture(12, 10, 3, 8, true), &plain, CPU).unwrap(), 0).unwrap();
+    assert_eq!((halved.is_ambiguous, halved.image.colour), (false, Colour::Ycc));
 }

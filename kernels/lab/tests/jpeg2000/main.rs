@@ -47,7 +47,7 @@ fn every_kind_of_picture_comes_back_to_the_bit() {
             let plain = options(Target::Lossless);
             let layered =
                 Options { progression: Progression::Quality, layers: 4, block_exponent: 5, levels: 5, ..plain };
-            let boxed = Options { wrapping: Some((*b"jp2 ", image.colour)), ..plain };
+            let boxed = Options { wrapping: Some(image.colour), ..plain };
             for options in [plain, layered, boxed] {
                 let decoded = decode(&encode(&image, &options, CPU).unwrap(), 0, SAMPLES_MAX, CPU).unwrap();
                 assert_eq!(decoded.missing, None);
@@ -96,7 +96,7 @@ fn the_highest_quality_of_light_and_dark_pictures_is_reached() {
         let mut image = picture(256, 256, 1, depth, false);
         let most = (1 << depth) - 1;
         for (at, value) in image.components[0].samples.iter_mut().enumerate() {
-            *value = (sample + (at as i32 * 7919 >> 3) % 5).min(most);
+            *value = (sample + at as i32 * 7919 % 5).min(most);
         }
         for levels in [1, 8, 32] {
             let coded = encode(&image, &Options { levels, ..Options::new(Target::Quality(100.0)) }, CPU).unwrap();
@@ -178,7 +178,7 @@ fn hostile_headers_are_refused_with_a_sentence() {
         (b"\x89PNG\r\n\x1a\n".to_vec(), "no JPEG 2000"),
         (changed(&coded, siz, 6, &[huge, huge].concat()), "more than there may be"),
         (changed(&coded, siz, 22, &[0; 4]), "do not go together"),
-        (changed(&coded, siz, 22, &[0, 0, 0, 1, 0, 0, 0, 1]), "a tile of it|not there"),
+        (changed(&coded, siz, 22, &[0, 0, 0, 1, 0, 0, 0, 1]), "tiles that are not there: 1199"),
         (changed(&coded, siz, 38, &[0xff, 0xff]), "65535 components"),
         (changed(&coded, siz, 38, &[0, 0]), "0 components"),
         (changed(&coded, siz, 40, &[37]), "38 bits"),
@@ -187,14 +187,14 @@ fn hostile_headers_are_refused_with_a_sentence() {
         (changed(&coded, cod, 9, &[99]), "99 levels"),
         (changed(&coded, cod, 10, &[9, 9]), "code-blocks are larger"),
         (changed(&coded, cod, 12, &[64]), "Part 15"),
-        (changed(&coded, qcd, 2, &[0, 5]), "a marker must be|lacks the step"),
+        (changed(&coded, qcd, 2, &[0, 5]), "there is 4800 where a marker must be"),
     ];
     for (bytes, wanted) in refused {
         let found = match decode(&bytes, 0, SAMPLES_MAX, CPU) {
             Ok(decoded) => decoded.missing.unwrap_or_default(),
             Err(error) => error.to_string(),
         };
-        assert!(wanted.split('|').any(|wanted| found.contains(wanted)), "{wanted}: {found}");
+        assert!(found.contains(wanted), "{wanted}: {found}");
     }
     let limited = decode(&coded, 0, 40 * 30 * 3 - 1, CPU);
     assert!(matches!(limited, Err(Jpeg2000Error::NotRead(text)) if text.contains("too many")));

@@ -1,4 +1,4 @@
-//! Planar Y, Cb, Cr to RGB for files that hold RGB.
+//! Planar Y, Cb, Cr to RGB for files that hold RGB, and back.
 
 use picture::frame::{ColourSpace, Matrix, PixelFormat, Range};
 
@@ -38,10 +38,7 @@ pub(crate) fn from_values<T: Into<f64> + Copy>(info: &PictureInfo, planes: &[Vec
 
 /// The inverse of E'Y = kr R + kg G + kb B with its two scaled differences (ITU-R BT.709, item 3).
 fn converter(colour: ColourSpace) -> impl Fn([f32; 3]) -> [u8; 3] {
-    let (kr, kb) = match colour.matrix {
-        Matrix::Bt601 => (0.299, 0.114),
-        Matrix::Bt709 => (0.2126, 0.0722),
-    };
+    let (kr, kb) = weights(colour.matrix);
     let kg = 1.0 - kr - kb;
     let (black, luma_span, chroma_span) = match colour.range {
         Range::Limited => (16.0, 219.0, 224.0),
@@ -53,6 +50,26 @@ fn converter(colour: ColourSpace) -> impl Fn([f32; 3]) -> [u8; 3] {
         let red = (cr - 128.0) * (255.0 / chroma_span) * 2.0 * (1.0 - kr);
         let green = -(kr * red + kb * blue) / kg;
         [y + red, y + green, y + blue].map(|sample| sample.round().clamp(0.0, 255.0) as u8)
+    }
+}
+
+/// Weights of red and blue in luma.
+const fn weights(matrix: Matrix) -> (f32, f32) {
+    match matrix {
+        Matrix::Bt601 => (0.299, 0.114),
+        Matrix::Bt709 => (0.2126, 0.0722),
+    }
+}
+
+/// Returns what makes Y, Cb and Cr of BT.709 in limited range of RGB, of samples of `depth` bits, 8 or more.
+pub(crate) fn to_ycbcr(depth: u8) -> impl Fn([i32; 3]) -> [i32; 3] {
+    let (kr, kb) = weights(Matrix::Bt709);
+    let (unit, most) = (2_f32.powi(i32::from(depth) - 8), 2_f32.powi(depth.into()) - 1.0);
+    move |rgb| {
+        let [r, g, b] = rgb.map(|sample| sample as f32 / most);
+        let y = kr * r + (1.0 - kr - kb) * g + kb * b;
+        let (blue, red) = ((b - y) / (2.0 * (1.0 - kb)), (r - y) / (2.0 * (1.0 - kr)));
+        [16.0 + 219.0 * y, 128.0 + 224.0 * blue, 128.0 + 224.0 * red].map(|sample| (sample * unit).round() as i32)
     }
 }
 
@@ -73,6 +90,17 @@ mod tests {
             assert_eq!(converter(ColourSpace::BT709_LIMITED)(ycbcr.map(|sample: u8| f32::from(sample))), rgb);
         }
         assert_eq!(converter(ColourSpace::JPEG)([76.0, 85.0, 255.0]), [254, 0, 0]);
+    }
+
+    #[test]
+    fn rgb_goes_there_and_back() {
+        for rgb in (0..3 * 3 * 3).map(|at| [at % 3, at / 3 % 3, at / 9].map(|level| level * 127)) {
+            let ycbcr = to_ycbcr(8)(rgb);
+            let back = converter(ColourSpace::BT709_LIMITED)(ycbcr.map(|sample| sample as f32));
+            let differences = rgb.into_iter().zip(back).map(|(rgb, back)| (rgb - i32::from(back)).abs());
+            assert!(differences.max() <= Some(2), "{rgb:?}, {ycbcr:?}, {back:?}");
+        }
+        assert_eq!(to_ycbcr(10)([1023; 3]), [940, 512, 512]);
     }
 
     #[test]

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use lab::jpeg2000::{self, Colour, Image, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Target};
 use picture::frame::{ColourSpace, FrameSize};
 use picture::params::Levels;
 
-use crate::args::{CodingArgs, ComputeArgs, PredictionName, ProfileName, ProgressionName, RateArgs, TransformArgs};
+use crate::args::{CodingArgs, ColoursName, ComputeArgs, LossArgs, PredictionName, ProfileName};
+use crate::args::{ProgressionName, RateArgs, TransformArgs};
 use crate::fault::Damaged;
 use crate::io::Kind;
 use crate::options;
@@ -60,7 +61,7 @@ pub(crate) fn encode(
         (options.progression, options.layers) = (Progression::Quality, LAYERS);
     }
     if kind == Kind::Jp2 {
-        options.wrapping = Some((*b"jp2 ", image.colour));
+        options.wrapping = Some(image.colour);
     }
     let choice = (compute.backend, compute.device.as_deref());
     let bytes = jpeg2000::encode(&image, &options, choice)?;
@@ -81,7 +82,11 @@ fn check(coding: &CodingArgs, transform: &TransformArgs) -> Result<()> {
     refuse(coding.weights.is_some(), "--weights")?;
     refuse(coding.prediction.prediction == PredictionName::On || coding.prediction.effort.is_some(), "--prediction")?;
     refuse(coding.prediction.reference_age.is_some(), "--reference-age")?;
-    refuse(coding.loss.loss.is_some(), "--loss")?;
+    let LossArgs { loss, feedback_delay, seed, shown } = &coding.loss;
+    refuse(loss.is_some(), "--loss")?;
+    refuse(feedback_delay.is_some(), "--feedback-delay")?;
+    refuse(seed.is_some(), "--seed")?;
+    refuse(shown.is_some(), "--shown")?;
     let others = transform.boundary.is_some() || transform.padding.is_some() || transform.scheme.is_some();
     let others =
         others || transform.filter_bank.is_some() || transform.precision.is_some() || transform.wavelet.is_some();
@@ -120,19 +125,36 @@ fn bytes_per_frame_of(bpp: f64, size: FrameSize) -> Result<usize> {
     Ok(options::bytes_per_frame(options::bits_per_pixel(bpp)?, size))
 }
 
-/// Decodes the file `input` into the picture `output`.
-pub(crate) fn decode(input: &Path, output: &Path, drop_levels: u8, compute: &ComputeArgs) -> Result<String> {
+/// Decodes the file `input` into the picture `output`; `colours` are those of one that does not say what it has.
+pub(crate) fn decode(
+    input: &Path,
+    output: &Path,
+    drop_levels: u8,
+    colours: Option<ColoursName>,
+    compute: &ComputeArgs,
+) -> Result<String> {
     write::kind(output)?;
     let name = input.display();
     let mut bytes = Vec::new();
     let cannot = || format!("{name} cannot be read");
     File::open(input).with_context(cannot)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).with_context(cannot)?;
     let choice = (compute.backend, compute.device.as_deref());
-    let decoded = jpeg2000::decode(&bytes, drop_levels, SAMPLES_MAX, choice).map_err(|error| match error {
+    let mut decoded = jpeg2000::decode(&bytes, drop_levels, SAMPLES_MAX, choice).map_err(|error| match error {
         Jpeg2000Error::Damaged(_) => Damaged::new(format!("{name}: {error}")).into(),
         error => anyhow::Error::from(error).context(format!("{name} cannot be decoded")),
     })?;
     drop(bytes);
+    if decoded.is_ambiguous {
+        decoded.image.colour = match colours {
+            Some(ColoursName::Rgb) => Colour::Rgb,
+            Some(ColoursName::Ycbcr) => Colour::Ycc,
+            None => bail!(
+                "{name} does not say whether its three components are RGB or Y, Cb and Cr: add --colours rgb or --colours ycbcr"
+            ),
+        };
+    } else {
+        ensure!(colours.is_none(), "{name} says itself that it is {}: leave --colours out", described(&decoded.image));
+    }
     let text = described(&decoded.image);
     write::write(output, decoded.image, decoded.has_colour)?;
     if let Some(missing) = decoded.missing {

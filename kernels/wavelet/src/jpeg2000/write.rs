@@ -10,7 +10,7 @@ use image::{ExtendedColorType, ImageEncoder};
 use lab::jpeg2000::{Colour, Image, ImageComponent};
 use picture::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 
-use crate::io::{Kind, PICTURES, PictureInfo, Writer};
+use crate::io::{Kind, PICTURES, PictureInfo, Writer, rgb};
 use crate::progress::say;
 
 /// Returns the kind of the file at `path`, which must be one of pictures.
@@ -35,18 +35,33 @@ pub(super) fn write(path: &Path, mut image: Image, has_colour: bool) -> Result<(
         say(format_args!("{name} holds no opacity: that is left out"));
         image.components.truncate(colours);
     }
-    if kind == Kind::Y4m || image.colour == Colour::Ycc {
+    if image.colour == Colour::Ycc || image.colour == Colour::Grey && kind == Kind::Y4m {
         return planes(path, &image, has_colour);
     }
     let whole = (image.width, image.height);
     ensure!(
         image.components.iter().all(|component| (component.width, component.height) == whole),
-        "{name}: its components have unlike sizes: write them to a .y4m file"
+        "{name}: its components have unlike sizes, which RGB and grey with opacity do not have"
     );
+    if kind == Kind::Y4m {
+        to_ycbcr(&mut image, depth);
+        return planes(path, &image, false);
+    }
     match kind {
         Kind::Png => png(path, &image, depth),
         _ => pnm(path, &image, depth, kind),
     }
+}
+
+/// Makes Y, Cb and Cr of RGB, as all pictures of a clip here are.
+fn to_ycbcr(image: &mut Image, depth: u8) {
+    let convert = rgb::to_ycbcr(depth);
+    if let [r, g, b] = &mut image.components[..] {
+        for ((r, g), b) in r.samples.iter_mut().zip(&mut g.samples).zip(&mut b.samples) {
+            [*r, *g, *b] = convert([*r, *g, *b]);
+        }
+    }
+    image.colour = Colour::Ycc;
 }
 
 /// Returns the samples pixel by pixel.

@@ -7,15 +7,8 @@ use crate::jpeg2000::tagtree::TagTree;
 /// A block's share of a layer: passes and bytes, in addition to those before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share<'a> {
-    /// The bytes' lengths, segment by segment, with the passes of each.
-    pub(crate) segments: [(usize, usize); 2],
+    pub(crate) passes: usize,
     pub(crate) bytes: &'a [u8],
-}
-
-impl Share<'_> {
-    fn passes(&self) -> usize {
-        self.segments.iter().map(|(passes, _)| passes).sum()
-    }
 }
 
 /// The blocks of a band in a precinct, on their way through the layers.
@@ -44,7 +37,7 @@ impl WrittenBand {
 /// Appends the packet of `layer`, of all bands of a precinct: `shares` are those of each band's blocks.
 pub(crate) fn write(bands: &mut [WrittenBand], shares: &[Vec<Share<'_>>], layer: usize, out: &mut Vec<u8>) {
     let mut bits = StuffedWriter::default();
-    let is_empty = shares.iter().flatten().all(|share| share.passes() == 0);
+    let is_empty = shares.iter().flatten().all(|share| share.passes == 0);
     bits.bit(!is_empty);
     if !is_empty {
         for (band, shares) in bands.iter_mut().zip(shares) {
@@ -60,27 +53,22 @@ pub(crate) fn write(bands: &mut [WrittenBand], shares: &[Vec<Share<'_>>], layer:
 fn header(band: &mut WrittenBand, at: usize, share: &Share<'_>, layer: usize, bits: &mut StuffedWriter) {
     let (first, length_bits) = band.blocks[at];
     if first < layer {
-        bits.bit(share.passes() > 0);
+        bits.bit(share.passes > 0);
     } else {
         band.inclusion.write(at, layer as u32 + 1, bits);
     }
-    if share.passes() == 0 {
+    if share.passes == 0 {
         return;
     }
     if first == layer {
         (1..=band.planes[at] + 1).for_each(|planes| band.zero_planes.write(at, planes, bits));
     }
-    passes(share.passes(), bits);
-    let needed = |&(passes, bytes): &(usize, usize)| match passes {
-        0 => 0,
-        _ => (usize::BITS - bytes.leading_zeros()).saturating_sub(passes.ilog2()),
-    };
-    let wanted = share.segments.iter().map(needed).max().unwrap_or(0).max(length_bits);
+    passes(share.passes, bits);
+    let needed = usize::BITS - share.bytes.len().leading_zeros();
+    let wanted = needed.saturating_sub(share.passes.ilog2()).max(length_bits);
     (length_bits..wanted).for_each(|_| bits.bit(true));
     bits.bit(false);
-    for (passes, bytes) in share.segments.into_iter().filter(|(passes, _)| *passes > 0) {
-        bits.bits(bytes, wanted + passes.ilog2());
-    }
+    bits.bits(share.bytes.len(), wanted + share.passes.ilog2());
     band.blocks[at].1 = wanted;
 }
 
