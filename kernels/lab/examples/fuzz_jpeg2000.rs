@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use kernels::BackendChoice;
 use lab::jpeg2000::{Colour, Image, ImageComponent, Options, Progression, Target, decode, encode};
 use rayon::prelude::*;
@@ -21,6 +21,8 @@ mod noise;
 const SAMPLES_MAX: u64 = 1 << 16;
 /// Files between two looks at the clock.
 const BATCH: u64 = 4096;
+/// Levels that are left out of one file after another; no file has the last one's.
+const DROPPED: [u8; 4] = [0, 1, 2, 70];
 const CPU: (BackendChoice, Option<&str>) = (BackendChoice::Cpu, None);
 
 fn main() -> anyhow::Result<()> {
@@ -34,7 +36,7 @@ fn main() -> anyhow::Result<()> {
             .into_par_iter()
             .map(|number| {
                 let bytes = mutate(&corpus, &mut Random(seed.wrapping_mul(1_000_003).wrapping_add(number)));
-                let decoded = decode(&bytes, (number % 3) as u8, SAMPLES_MAX, CPU);
+                let decoded = decode(&bytes, DROPPED[number as usize % DROPPED.len()], SAMPLES_MAX, CPU);
                 if let Ok(decoded) = &decoded {
                     let samples: usize = decoded.image.components.iter().map(|component| component.samples.len()).sum();
                     ensure!(samples as u64 <= SAMPLES_MAX, "seed {seed}, file {number}: {samples} samples");
@@ -65,11 +67,47 @@ fn corpus(seed: u64) -> anyhow::Result<Vec<Vec<u8>>> {
                 let progression = if layers > 1 { Progression::Quality } else { Progression::Resolution };
                 let wrapping = (layers > 1).then_some(colour);
                 let options = Options { layers, progression, wrapping, levels: 2, ..Options::new(target) };
-                files.push(encode(&image, &options, CPU)?);
+                let file = encode(&image, &options, CPU)?;
+                if wrapping.is_none() {
+                    files.extend(hostile(&file)?);
+                }
+                files.push(file);
             }
         }
     }
     Ok(files)
+}
+
+/// Returns what no encoder makes of a code-stream: a short head of a tile, no tile, headers that beat each other, more steps than
+/// bands, and layers of packets without anything.
+fn hostile(stream: &[u8]) -> anyhow::Result<Vec<Vec<u8>>> {
+    let place = |marker: u8| {
+        let place = stream.windows(2).position(|pair| pair == [0xff, marker]);
+        place.with_context(|| format!("there is no marker {marker:x}"))
+    };
+    let segment = |marker: u8| {
+        let start = place(marker)?;
+        let length = usize::from(u16::from_be_bytes([stream[start + 2], stream[start + 3]]));
+        anyhow::Ok(&stream[start..start + 2 + length])
+    };
+    let (cod, qcd, tile) = (segment(0x52)?, segment(0x5c)?, place(0x90)?);
+    let (main, packets) = (&stream[..tile], &stream[tile + 14..]);
+    let part = |header: &[u8], packets: &[u8]| {
+        let length = (14 + header.len() + packets.len()) as u32;
+        [&stream[tile..tile + 6], &length.to_be_bytes(), &[0, 1], header, &[0xff, 0x93], packets].concat()
+    };
+    let coc = [&[0xff, 0x53, 0, 9, 0, 0], &cod[9..]].concat();
+    let steps = [&[0xff, 0x5c, 0, 101, 0x40][..], &[0x40; 98]].concat();
+    let mut layered = main.to_vec();
+    let layers = place(0x52)? + 6;
+    layered[layers..layers + 2].copy_from_slice(&200_u16.to_be_bytes());
+    Ok(vec![
+        [main, &[0xff, 0x90, 0, 8, 0, 0, 0, 0, 0, 0]].concat(),
+        [main, &[0xff, 0xd9]].concat(),
+        [main, &coc, &part(&[cod, qcd].concat(), packets)].concat(),
+        [main, &steps, &part(&[], packets)].concat(),
+        [layered, part(&[], &[0x80; 300])].concat(),
+    ])
 }
 
 /// Returns one of the files with some bytes changed, mostly in its head, cut, or exchanged for noise.

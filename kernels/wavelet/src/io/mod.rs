@@ -21,6 +21,7 @@ mod y4m;
 
 pub(crate) use content::{is_clip, is_of_pictures};
 pub(crate) use pictures::{PICTURES, Reader, Writer};
+pub(crate) use still::{guessed, upright};
 
 /// Properties that all pictures of a file share.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,6 +15,7 @@ use super::{Kind, PictureInfo, rgb};
 
 /// Largest picture of 16384 x 16384 with four samples of 16 bits.
 const DECODED_BYTES_MAX: u64 = 2 << 30;
+
 /// A picture that was read.
 pub(crate) struct Still {
     pub(crate) info: PictureInfo,
@@ -29,28 +30,15 @@ pub(crate) struct Still {
 /// Reads the picture at `path` as grey or RGB, of 10 bits if it is a PPM or PGM of so many, else of 8; transparency is dropped. A
 /// photo is turned as its camera was held.
 pub(crate) fn read(path: &Path) -> Result<Still> {
-    let name = path.display();
-    let mut reader = ImageReader::open(path)
-        .and_then(ImageReader::with_guessed_format)
-        .with_context(|| format!("{name} cannot be opened"))?;
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(DECODED_BYTES_MAX);
-    reader.limits(limits);
-    let cannot = || format!("{name} cannot be read as a picture");
+    let reader = guessed(path)?;
     if reader.format() == Some(ImageFormat::Pnm)
         && let Some(still) = read_deep(path)?
     {
         return Ok(still);
     }
-    let mut decoder = reader.into_decoder().with_context(cannot)?;
-    let unusable = || format!("{name} cannot be used");
-    let (width, height) = decoder.dimensions();
-    FrameSize::new(width, height).with_context(unusable)?;
-    let colour = decoder.color_type();
+    let (picture, colour) = upright(reader, path)?;
     let is_rounded = colour.bytes_per_pixel() > colour.channel_count();
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut picture = DynamicImage::from_decoder(decoder).with_context(cannot)?;
-    picture.apply_orientation(orientation);
+    let unusable = || format!("{} cannot be used", path.display());
     let size = FrameSize::new(picture.width(), picture.height()).with_context(unusable)?;
     let is_transparent = colour.has_alpha() && picture.to_rgba16().pixels().any(|pixel| pixel[3] != u16::MAX);
     let (format, data) = match colour.has_color() {
@@ -59,6 +47,29 @@ pub(crate) fn read(path: &Path) -> Result<Still> {
     };
     let info = PictureInfo::usual(format, BitDepth::Eight, size);
     Ok(Still { info, data: Some(data), is_rounded, is_transparent })
+}
+
+/// Opens the picture at `path`, whose content says what it is; one larger than any here is refused.
+pub(crate) fn guessed(path: &Path) -> Result<ImageReader<BufReader<File>>> {
+    let opened = ImageReader::open(path).and_then(ImageReader::with_guessed_format);
+    let mut reader = opened.with_context(|| format!("{} cannot be opened", path.display()))?;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(DECODED_BYTES_MAX);
+    reader.limits(limits);
+    Ok(reader)
+}
+
+/// Returns the picture of a reader, turned as its camera was held, and its samples in the file.
+pub(crate) fn upright(reader: ImageReader<BufReader<File>>, path: &Path) -> Result<(DynamicImage, ColorType)> {
+    let name = path.display();
+    let cannot = || format!("{name} cannot be read as a picture");
+    let mut decoder = reader.into_decoder().with_context(cannot)?;
+    let (width, height) = decoder.dimensions();
+    FrameSize::new(width, height).with_context(|| format!("{name} cannot be used"))?;
+    let (colour, orientation) = (decoder.color_type(), decoder.orientation().unwrap_or(Orientation::NoTransforms));
+    let mut picture = DynamicImage::from_decoder(decoder).with_context(cannot)?;
+    picture.apply_orientation(orientation);
+    Ok((picture, colour))
 }
 
 /// Reads the PPM or PGM at `path` if its samples have 10 bits. As they are: the decoder would scale them to 16.

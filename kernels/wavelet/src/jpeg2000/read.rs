@@ -6,16 +6,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use image::codecs::pnm::{PnmDecoder, SampleEncoding};
-use image::metadata::Orientation;
-use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::{ColorType, DynamicImage, ImageDecoder, ImageFormat};
 use lab::jpeg2000::{Colour, Image, ImageComponent};
 use picture::frame::{BitDepth, Chroma, ColourSpace, FrameSize, PixelFormat};
 
-use crate::io::{PictureInfo, Reader, is_clip};
+use crate::io::{PictureInfo, Reader, guessed, is_clip, upright};
 use crate::stream;
-
-/// Largest picture of 16384 x 16384 with four samples of 16 bits.
-const DECODED_BYTES_MAX: u64 = 2 << 30;
 
 /// Reads the only picture of the file at `path`; of Y, Cb and Cr returns their meaning, too.
 pub(super) fn read(path: &Path) -> Result<(Image, Option<ColourSpace>)> {
@@ -75,24 +71,13 @@ fn of_planes(info: &PictureInfo, data: &[u8]) -> Image {
 
 fn still(path: &Path) -> Result<Image> {
     let name = path.display();
-    let cannot = || format!("{name} cannot be read as a picture");
-    let mut reader = ImageReader::open(path)
-        .and_then(ImageReader::with_guessed_format)
-        .with_context(|| format!("{name} cannot be opened"))?;
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(DECODED_BYTES_MAX);
-    reader.limits(limits);
+    let reader = guessed(path)?;
     if reader.format() == Some(ImageFormat::Pnm)
         && let Some(image) = deep(path)?
     {
         return Ok(image);
     }
-    let mut decoder = reader.into_decoder().with_context(cannot)?;
-    let (width, height) = decoder.dimensions();
-    FrameSize::new(width, height).with_context(|| format!("{name} cannot be used"))?;
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut picture = DynamicImage::from_decoder(decoder).with_context(cannot)?;
-    picture.apply_orientation(orientation);
+    let (picture, _) = upright(reader, path)?;
     let size = (picture.width() as usize, picture.height() as usize);
     Ok(match picture {
         DynamicImage::ImageLuma8(picture) => of_pixels(size, 1, 8, &picture),
