@@ -7,6 +7,7 @@
 mod bands;
 mod bits;
 mod boxes;
+mod check;
 mod decode;
 mod encode;
 mod error;

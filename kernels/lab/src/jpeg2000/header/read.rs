@@ -25,7 +25,7 @@ const STEPS_MAX: usize = 97;
 #[derive(Clone, Debug)]
 pub(crate) struct Tile {
     pub(crate) index: u64,
-    /// What its own header says, if it says anything.
+    /// The code that its own header tells, if it tells any.
     own: Option<Box<Layer>>,
     pub(crate) packets: Vec<u8>,
 }
@@ -120,7 +120,7 @@ struct Told {
     quantiser: Option<Quantiser>,
 }
 
-/// What one header says, the main one or that of a tile.
+/// Code that one header tells, the main one or that of a tile.
 #[derive(Clone, Debug)]
 struct Layer {
     /// Order, layers, and whether colours are mixed.
