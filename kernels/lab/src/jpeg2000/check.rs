@@ -1,4 +1,4 @@
-//! What can be coded.
+//! Checks of pictures and options before anything is coded.
 
 use std::ops::RangeInclusive;
 

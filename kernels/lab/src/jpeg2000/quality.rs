@@ -1,5 +1,7 @@
 //! Coding to a target; to a PSNR by trials.
 
+use picture::psnr::decibels;
+
 use super::bands::Choice;
 use super::decode::{SAMPLES_MAX, decode};
 use super::encode::{CodedBlocks, Encoder};
@@ -31,7 +33,7 @@ pub fn psnr(a: &Image, b: &Image) -> f64 {
     let error: f64 = pairs().flat_map(|(a, b)| a.samples.iter().zip(&b.samples)).map(squares).sum();
     let count: usize = pairs().map(|(a, _)| a.samples.len()).sum();
     let peak = a.components.first().map_or(0.0, |component| f64::from((1_u32 << component.depth) - 1));
-    10.0 * (peak * peak * count as f64 / error).log10()
+    decibels(error, count, peak)
 }
 
 /// Returns the code-stream of blocks that reaches so many decibels: of the trials that do the smallest. If none does it is that of
