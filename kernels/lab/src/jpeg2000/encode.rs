@@ -203,16 +203,7 @@ impl Encoder {
         let layers = self.code.layers;
         let slope = match target {
             Target::Lossless | Target::Step(_) => 0.0,
-            Target::Bytes(bytes) => {
-                let slope = smallest_slope(|slope| self.stream(coded, &[slope]).len() <= bytes);
-                let smallest = self.stream(coded, &vec![f64::INFINITY; layers]).len();
-                if smallest > bytes {
-                    return Err(Jpeg2000Error::NotCoded(format!(
-                        "the picture does not fit: one of this size takes at least {smallest} bytes, in so many layers: {layers}"
-                    )));
-                }
-                slope
-            }
+            Target::Bytes(bytes) => smallest_slope(|slope| self.stream(coded, &[slope]).len() <= bytes),
             Target::Quality(decibels) => {
                 let peak = f64::from((1_u32 << self.sizes.components[0].depth) - 1);
                 let allowed = peak * peak / 10_f64.powf(decibels / 10.0) * self.samples as f64;
@@ -221,9 +212,21 @@ impl Encoder {
                 smallest_slope(|slope| error(slope) > allowed) * (1.0 - 1e-6)
             }
         };
-        if layers == 1 {
-            return Ok(self.stream(coded, &[slope]));
+        let slopes = if layers == 1 { vec![slope] } else { self.slopes(coded, target, slope) };
+        let stream = self.stream(coded, &slopes);
+        match target {
+            // No slope fits, and the last one tried leaves nothing in.
+            Target::Bytes(bytes) if stream.len() > bytes => Err(Jpeg2000Error::NotCoded(format!(
+                "the picture does not fit: one of this size takes at least {} bytes, in so many layers: {layers}",
+                stream.len()
+            ))),
+            _ => Ok(stream),
         }
+    }
+
+    /// Returns the slopes of all layers, of which the last one has `slope` or, where it would not fit, a larger one.
+    fn slopes(&self, coded: &CodedBlocks, target: Target, slope: f64) -> Vec<f64> {
+        let layers = self.code.layers;
         // Each layer has about half the bytes of the one after it.
         let all = self.stream(coded, &vec![slope; layers]).len();
         let mut slopes: Vec<f64> = (1..layers)
@@ -243,7 +246,7 @@ impl Encoder {
             let least = slopes[last];
             slopes.iter_mut().for_each(|slope| *slope = slope.max(least));
         }
-        Ok(self.stream(coded, &slopes))
+        slopes
     }
 
     /// Sets as many guard bits as the blocks' planes need.
