@@ -233,7 +233,7 @@ impl Tester {
     }
 
     fn datagram(&mut self, bytes: usize, now: Timestamp) -> Vec<u8> {
-        let sequence = self.path.send(bytes, now);
+        let sequence = self.path.send(STREAM, bytes, now);
         let mut out = Vec::with_capacity(bytes);
         Envelope { stream: STREAM, sequence, capture: now, sent_offset_us: 0 }.write(0, &mut out);
         out.resize(bytes, 0);

@@ -108,6 +108,11 @@ impl SenderSession {
         self.video.on_target(&self.path);
     }
 
+    /// Returns the path, for a stream of another kind beside the video.
+    pub fn path(&mut self) -> &mut Path {
+        &mut self.path
+    }
+
     /// Returns what the next frames with all that is around them may take, bits a second.
     pub fn rate_target(&self) -> Bitrate {
         self.path.target()
@@ -256,6 +261,11 @@ impl ReceiverSession {
             Datagram::Malformed(error) => DatagramOutcome::Malformed(error.into()),
             Datagram::Feedback(_) | Datagram::States(_) => DatagramOutcome::Unexpected,
         }
+    }
+
+    /// Returns the path, for a stream of another kind beside the video.
+    pub fn path(&mut self) -> &mut Path {
+        &mut self.path
     }
 
     /// Takes the decoder's report of the last frames of this stream.

@@ -60,6 +60,9 @@ pub const DEAD_LINE: Duration = Duration::from_secs(8);
 /// Datagram on a narrow line beside sound, bytes: with all around it 600, which take a line of 5 Mbit/s a millisecond.
 const SMALL_DATAGRAM: usize = 600 - LOWER_LAYERS_BYTES;
 
+/// Part of the line that sound with its copies takes at most.
+const SOUND_OF_LINE: f64 = 0.9;
+
 /// Stall of which the receiver is told, together with shorter ones before.
 const STALL_TOLD: Duration = Duration::from_millis(10);
 
@@ -123,7 +126,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Creates a path without a connection, over which goes what `directions` say, and from here at most `rate_max`.
+    /// Creates a path without a connection, over which goes what `directions` say, and from here at most `rate_max` and own sound.
     pub fn new(directions: Directions, rate_max: Bitrate) -> Self {
         let now = Timestamp::default();
         Self {
@@ -235,11 +238,15 @@ impl Path {
     /// Begins, or goes on with, a stream from here: its first datagram may leave. A path's first one begins the rate control.
     pub fn begin(&mut self, number: u8, share: Share, now: Timestamp) {
         self.shares.set(number, share);
+        let most = self.most();
         let interval = self.shares.interval().unwrap_or(share.interval);
         match &mut self.rate {
-            Some(rate) => rate.set_interval(interval),
+            Some(rate) => {
+                rate.set_interval(interval);
+                rate.set_max(most);
+            }
             None => {
-                self.rate = Some(RateControl::new(self.rate_max, interval, now));
+                self.rate = Some(RateControl::new(most, interval, now));
                 self.watch = Some(Watch::new(now));
             }
         }
@@ -250,6 +257,10 @@ impl Path {
     pub fn end(&mut self, number: u8) {
         if self.shares.remove(number) && self.shares.is_empty() {
             self.end_sending();
+        }
+        let most = self.most();
+        if let Some(rate) = &mut self.rate {
+            rate.set_max(most);
         }
         self.tell_beside();
     }
@@ -313,6 +324,7 @@ impl Path {
         if let Some(rate) = &mut self.rate {
             rate.on_path_changed(now);
         }
+        self.tell_beside();
     }
 
     /// Sets what a datagram can hold, bytes.
@@ -320,18 +332,33 @@ impl Path {
         self.max_datagram = bytes;
     }
 
-    /// Returns what a datagram can hold, bytes; beside sound on a narrow line less, so that a packet of sound waits for a short one.
+    /// Returns what a datagram of sound can hold, bytes: all that the connection takes, so that copies have room, unless the sound with
+    /// them would be more than the line bears.
+    pub fn max_sound_datagram(&self) -> usize {
+        let Some((line, interval)) = self.line().zip(self.shares.sound_interval()) else { return self.max_datagram };
+        let bytes = SOUND_OF_LINE * line.as_bps() as f64 * interval.as_secs_f64() / 8.0;
+        self.max_datagram.min((bytes as usize).saturating_sub(LOWER_LAYERS_BYTES))
+    }
+
+    /// Returns what any other datagram can hold, bytes; beside sound on a narrow line less, so that a packet of sound waits for a short one.
     pub fn max_datagram(&self) -> usize {
         let is_narrow = self.rate.as_ref().is_some_and(RateControl::is_narrow);
         if is_narrow { self.max_datagram.min(SMALL_DATAGRAM) } else { self.max_datagram }
     }
 
-    /// Changes the most that leaves, also in the middle of a stream.
+    /// Changes the most that leaves besides own sound, also in the middle of a stream.
     pub fn set_rate_max(&mut self, rate_max: Bitrate) {
         self.rate_max = rate_max;
+        let most = self.most();
         if let Some(rate) = &mut self.rate {
-            rate.set_max(rate_max);
+            rate.set_max(most);
         }
+    }
+
+    /// Returns the most that leaves: own sound comes on top of what all else may take.
+    fn most(&self) -> Bitrate {
+        let sound = self.shares.sound().map_or(0, Bitrate::as_bps);
+        Bitrate::from_bps(self.rate_max.as_bps().saturating_add(sound))
     }
 
     /// Returns the first target of a path from which at most `rate_max` leaves.
@@ -396,13 +423,14 @@ impl Path {
         }
     }
 
-    /// Takes a datagram that leaves now and has so many bytes. Returns its number.
-    pub fn send(&mut self, bytes: usize, now: Timestamp) -> SequenceNumber {
+    /// Takes a datagram of stream `number` that leaves now and has so many bytes. Returns its sequence number.
+    pub fn send(&mut self, number: u8, bytes: usize, now: Timestamp) -> SequenceNumber {
+        let is_sound = self.shares.is_sound(number);
         let sequence = self.next_sequence;
         self.next_sequence = sequence.next();
-        self.sent.on_sent(on_wire(bytes), now);
+        self.sent.on_sent(on_wire(bytes), is_sound, now);
         if let Some(rate) = &mut self.rate {
-            rate.on_sent(on_wire(bytes), now);
+            rate.on_sent(on_wire(bytes), is_sound, now);
         }
         sequence
     }
@@ -466,7 +494,11 @@ impl Path {
             let unsure_from = Timestamp::from_us(header.time.as_us().saturating_sub(unsure_us));
             let unsure_from = Some(unsure_from).filter(|_| unsure_us > 0);
             let arrivals = &self.arrivals;
+            let found = rate.found();
             rate.on_feedback(&Told { arrivals, rtt, fates, in_flight_bytes, unsure_from, feedback_late }, now);
+            if rate.found() != found {
+                self.tell_beside();
+            }
         }
         self.take_reasons();
         Ok(FeedbackOutcome::Accepted)

@@ -25,6 +25,8 @@ pub(super) struct Arrival {
     pub(super) bytes: usize,
     /// True if this program stood still when it left: it may have left later than it says.
     pub(super) is_unsure: bool,
+    /// True if it is a packet of sound.
+    pub(super) is_sound: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,7 @@ struct Sent {
     bytes: usize,
     arrived: bool,
     is_unsure: bool,
+    is_sound: bool,
 }
 
 /// The datagrams of one connection whose fate is open, in the order of sending.
@@ -53,11 +56,11 @@ pub(super) struct SentLog {
 
 impl SentLog {
     /// Takes the datagram after the last one that left; the first one has the number 0.
-    pub(super) fn on_sent(&mut self, bytes: usize, now: Timestamp) {
+    pub(super) fn on_sent(&mut self, bytes: usize, is_sound: bool, now: Timestamp) {
         if self.open.len() == REMEMBERED {
             self.forget_first();
         }
-        self.open.push_back(Sent { at: now, bytes, arrived: false, is_unsure: false });
+        self.open.push_back(Sent { at: now, bytes, arrived: false, is_unsure: false, is_sound });
         self.in_flight_bytes += bytes;
     }
 
@@ -86,7 +89,8 @@ impl SentLog {
             if let (Some(sent), Some(received)) = (sent, arrival)
                 && !std::mem::replace(&mut sent.arrived, true)
             {
-                arrivals.push(Arrival { sent: sent.at, received, bytes: sent.bytes, is_unsure: sent.is_unsure });
+                let Sent { at, bytes, is_unsure, is_sound, .. } = *sent;
+                arrivals.push(Arrival { sent: at, received, bytes, is_unsure, is_sound });
             }
         }
         let end = usize::try_from(end).unwrap_or(0);
@@ -168,7 +172,7 @@ mod tests {
     fn each_arrival_counts_once_and_what_is_not_reported_is_in_flight() {
         let mut log = SentLog::default();
         for at in 0..5 {
-            log.on_sent(100, t(at * 10));
+            log.on_sent(100, false, t(at * 10));
         }
         assert_eq!(log.in_flight_bytes(), 500);
         let seen = feedback(&mut log, 0, 0, &[Some(8_000), None, Some(16_000)]).unwrap();
@@ -178,7 +182,8 @@ mod tests {
                 sent: t(sent),
                 received: t(at),
                 bytes: 100,
-                is_unsure: false
+                is_unsure: false,
+                is_sound: false
             })
         );
         assert_eq!(log.in_flight_bytes(), 200);
@@ -193,9 +198,9 @@ mod tests {
     #[test]
     fn what_was_to_leave_in_a_stall_is_unsure() {
         let mut log = SentLog::default();
-        [10, 20].into_iter().for_each(|at| log.on_sent(100, t(at)));
+        [10, 20].into_iter().for_each(|at| log.on_sent(100, false, t(at)));
         log.on_stall(t(20));
-        log.on_sent(100, t(90));
+        log.on_sent(100, false, t(90));
         let seen = feedback(&mut log, 0, 0, &[Some(8_000); 3]).unwrap();
         assert_eq!(seen.iter().map(|arrival| arrival.is_unsure).collect::<Vec<_>>(), [false, true, false]);
     }
@@ -204,20 +209,20 @@ mod tests {
     fn a_silent_receiver_fills_no_memory_and_lies_are_taken() {
         let mut log = SentLog::default();
         for at in 0..100_000 {
-            log.on_sent(1_000, t(at));
+            log.on_sent(1_000, false, t(at));
         }
         assert_eq!((log.open.len(), log.in_flight_bytes()), (REMEMBERED, REMEMBERED * 1_000));
         for (number, base) in [0, 1 << 31, u32::MAX, 99_999, 99_998, 90_000].into_iter().enumerate() {
             drop(feedback(&mut log, number as u16 + 1, base, &[Some(0), None]));
         }
-        log.on_sent(1_000, t(0));
+        log.on_sent(1_000, false, t(0));
         assert!(log.open.len() <= REMEMBERED);
     }
 
     #[test]
     fn the_receivers_wait_is_no_part_of_the_round_trip() {
         let header = FeedbackHeader { time: t(70_000), ..FeedbackHeader::default() };
-        let newest = Arrival { sent: t(1_000), received: t(62_000), bytes: 1, is_unsure: false };
+        let newest = Arrival { sent: t(1_000), received: t(62_000), bytes: 1, is_unsure: false, is_sound: false };
         assert_eq!(round_trip(&header, &newest, t(31_000)), Duration::from_millis(22));
     }
 }

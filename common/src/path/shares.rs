@@ -55,6 +55,16 @@ impl Shares {
         needs.map(Bitrate::as_bps).reduce(u64::saturating_add).map(Bitrate::from_bps)
     }
 
+    /// Returns the shortest time between two packets of sound.
+    pub(super) fn sound_interval(&self) -> Option<Duration> {
+        self.0.iter().filter(|(_, share)| share.rank == SOUND_RANK).map(|(_, share)| share.interval).min()
+    }
+
+    /// Returns true if stream `number` is one of sound.
+    pub(super) fn is_sound(&self, number: u8) -> bool {
+        self.0.iter().any(|(other, share)| *other == number && share.rank == SOUND_RANK)
+    }
+
     /// Returns the longest time between two frames of any stream.
     pub(super) fn interval(&self) -> Option<Duration> {
         self.0.iter().map(|(_, share)| share.interval).max()

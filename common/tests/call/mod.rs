@@ -19,10 +19,12 @@ use picture::run::coded_size;
 
 pub(crate) mod beside;
 pub(crate) mod home;
+pub(crate) mod own;
 pub(crate) mod sound;
 pub(crate) mod tcp;
 
 use self::beside::Known;
+use self::own::Own;
 use self::sound::Sound;
 use self::tcp::Tcp;
 
@@ -36,7 +38,7 @@ pub(crate) const fn mbit(mbit: u64) -> Bitrate {
     Bitrate::from_bps(mbit * 1_000_000)
 }
 
-const MAX_DATAGRAM: usize = 1_200;
+pub(crate) const MAX_DATAGRAM: usize = 1_200;
 
 fn params(frames_a_second: u32) -> StreamParams {
     StreamParams {
@@ -105,6 +107,8 @@ pub(crate) struct Call {
     control: VecDeque<(Timestamp, bool, ControlMessage)>,
     pub(crate) tcp: Option<Tcp>,
     pub(crate) sound: Option<Sound>,
+    /// Sound on the same path.
+    pub(crate) own: Option<Own>,
     /// No feedback gets through before this.
     pub(crate) silent_until: Timestamp,
     /// Part of the budget that the pictures need.
@@ -174,6 +178,7 @@ impl Call {
             control: VecDeque::new(),
             tcp: None,
             sound: None,
+            own: None,
             silent_until: Timestamp::default(),
             detail: 1.0,
             start: now + ms(500),
@@ -272,6 +277,7 @@ impl Call {
                 self.control.front().and_then(|front| after(Some(front.0), if front.1 { sender } else { receiver })),
                 self.tcp.as_ref().and_then(Tcp::next_at),
                 self.sound.as_ref().and_then(Sound::next_at),
+                after(self.own.as_ref().map(Own::next_at), sender),
             ];
             let Some(next) = next.into_iter().flatten().min().filter(|&next| next <= end) else { break };
             self.now = next.max(self.now);
@@ -299,6 +305,13 @@ impl Call {
             if let Some(sound) = &mut self.sound
                 && sound.on_packet(&datagram, now, self.start)
             {
+                continue;
+            }
+            if let Some(own) = &mut self.own
+                && own.is_of(&datagram)
+            {
+                own.on_arrival(&datagram, now, self.start, self.delay);
+                self.inbox.push_back((now, datagram));
                 continue;
             }
             let (header, _) = MediaHeader::parse(&datagram).unwrap();
@@ -336,7 +349,11 @@ impl Call {
 
     fn exchange_receiver(&mut self, now: Timestamp) {
         while let Some((came, datagram)) = self.inbox.pop_front() {
-            self.receiver.on_datagram(&datagram, if self.kernel_stamps { came } else { now });
+            let came = if self.kernel_stamps { came } else { now };
+            match &mut self.own {
+                Some(own) if own.is_of(&datagram) => own.on_datagram(&datagram, self.receiver.path(), came),
+                _ => drop(self.receiver.on_datagram(&datagram, came)),
+            }
         }
         while let Some((_, _, message)) = self.control.pop_front_if(|front| front.0 <= now && !front.1) {
             self.receiver.on_control(message, now).unwrap();
@@ -367,6 +384,11 @@ impl Call {
         }
         self.sender.handle_timeout(now);
         while self.sender.poll_event().is_some() {}
+        if let Some(own) = &mut self.own {
+            while let Some(datagram) = own.poll(self.sender.path(), now) {
+                self.media.push(datagram, now);
+            }
+        }
         while let Some(datagram) = self.sender.poll_datagram(now) {
             self.media.push(datagram, now);
         }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use super::line::{Beside, Line};
-use super::{PACE, RateControl, Regime, bitrate};
+use super::{LEAST_BPS, PACE, RateControl, bitrate};
 use crate::reason::Reason;
 use crate::units::{Bitrate, Timestamp};
 
-/// Share of the line that all take together.
+/// Share of the line that all take together; more where all the sound is our own, of which nothing comes unexpectedly.
 const USE: f64 = 0.82;
+const USE_OWN: f64 = 0.9;
 /// Share of what the sound leaves at which a frame leaves.
 const GENTLE_PACE: f64 = 0.95;
 /// Time after which sound that was found is looked for anew.
@@ -33,23 +34,15 @@ impl RateControl {
         self.line.found.bps.map(|bps| Bitrate::from_bps(bps as u64))
     }
 
-    /// Looks whether sound was found; not what fills the line, as TCP does.
+    /// Looks whether sound was found; not what fills the line, as TCP does. The path tells of it with all that is beside.
     fn look_for_others(&mut self, now: Timestamp) {
-        if !self.looks || matches!(self.mode, Regime::Competing { .. }) {
+        if !self.looks || self.is_competing() {
             self.line.found.clear();
         } else if let Some(found) = self.found() {
-            self.beside = Some(Beside { others: found.as_bps() as f64, own: 0.0 });
             self.found_at = now;
             self.line.limit_to_shown();
             let line = self.line.bears().unwrap_or(0.0);
             self.tell(Reason::SoundFound { found, line: bitrate(line) });
-        }
-    }
-
-    /// Forgets what was found of others: it may have ended, or this is another line. It is found again within seconds.
-    pub(super) fn forget_others(&mut self) {
-        if self.line.found.bps.take().is_some() {
-            self.beside = None;
         }
     }
 
@@ -68,11 +61,19 @@ impl RateControl {
         self.beside.and_then(|_| self.line.burst_bytes(now))
     }
 
+    /// Returns true if own sound alone takes nearly all of the line: a queue is no sign of anybody else then.
+    pub(super) fn is_filled_by_own(&self) -> bool {
+        self.line.shown().is_some_and(|shown| self.own_bps() > USE * shown)
+    }
+
     /// Returns the highest target.
     pub(super) fn most_bps(&self) -> f64 {
         let most = match (self.beside, self.line.bears()) {
             (None, _) => return self.max_bps,
-            (Some(beside), Some(bears)) => USE * bears - beside.others,
+            // What fills the line is another's, and as long as it does the sound waits whatever we leave free.
+            _ if self.is_competing() => return self.max_bps,
+            (Some(beside), Some(bears)) if beside.others > 0.0 => USE * bears - beside.others,
+            (Some(_), Some(bears)) => USE_OWN * bears,
             (Some(beside), None) => START_BESIDE_BPS + beside.own,
         };
         most.clamp(self.least_bps, self.max_bps)
@@ -82,7 +83,10 @@ impl RateControl {
     pub(super) fn pace_beside(&self, beside: Beside) -> f64 {
         match self.line.bears() {
             // The rest of what a slow line has is still better than a frame that never ends.
-            Some(bears) => GENTLE_PACE * (bears - beside.others - beside.own).max(self.target_bps - beside.own),
+            Some(bears) => {
+                let left = (bears - beside.others - beside.own).max(self.target_bps - beside.own);
+                GENTLE_PACE * left.max(LEAST_BPS)
+            }
             None => PACE * self.target_bps,
         }
     }
@@ -90,7 +94,8 @@ impl RateControl {
     /// Takes what the last feedback report has shown of the line.
     pub(super) fn follow_line(&mut self, now: Timestamp) {
         if self.found().is_some() && now.since(self.found_at) >= FOUND_HELD {
-            self.forget_others();
+            // It may have ended; else it is found again within seconds.
+            self.line.found.bps = None;
         }
         if self.beside.is_none() {
             self.look_for_others(now);
@@ -98,7 +103,7 @@ impl RateControl {
         }
         self.line.forget(now.since(self.updated));
         let [narrow, wide] = NARROW_BPS;
-        if let Some(bears) = self.line.bears() {
+        if let Some(bears) = self.line.bears().filter(|_| self.line.shown().is_some()) {
             self.is_narrow = bears < if self.is_narrow { wide } else { narrow };
         }
         self.set_target(self.target_bps);

@@ -234,7 +234,10 @@ mod tests {
         for n in 0..10 {
             let (sent, received) = (start + n * sent, start + 20_000 + n * received);
             let [sent, received] = [sent, received].map(Timestamp::from_us);
-            capacity.on_arrival(&Arrival { sent, received, bytes: 1_250, is_unsure: false }, Wait { us: 0, is_held });
+            capacity.on_arrival(
+                &Arrival { sent, received, bytes: 1_250, is_unsure: false, is_sound: false },
+                Wait { us: 0, is_held },
+            );
         }
     }
 
@@ -270,7 +273,7 @@ mod tests {
             let received = 20_000 + 2_000 * n.min(10) + 1_000 * n.saturating_sub(10);
             let [sent, received] = [100 * n, received].map(Timestamp::from_us);
             capacity.on_arrival(
-                &Arrival { sent, received, bytes: 1_250, is_unsure: false },
+                &Arrival { sent, received, bytes: 1_250, is_unsure: false, is_sound: false },
                 Wait { us: 0, is_held: false },
             );
         }
@@ -286,7 +289,7 @@ mod tests {
                 let (sent, received) = (frame * 16_000 + datagram * 100, frame * 16_000 + datagram * 5_000);
                 let [sent, received] = [sent, received].map(Timestamp::from_us);
                 capacity.on_arrival(
-                    &Arrival { sent, received, bytes: 1_250, is_unsure: false },
+                    &Arrival { sent, received, bytes: 1_250, is_unsure: false, is_sound: false },
                     Wait { us: 0, is_held: false },
                 );
             }
@@ -302,7 +305,7 @@ mod tests {
             let [sent, received] = [frame * 16_000, frame * 16_000 + 20_000].map(Timestamp::from_us);
             for _ in 0..2 {
                 capacity.on_arrival(
-                    &Arrival { sent, received, bytes: 300, is_unsure: false },
+                    &Arrival { sent, received, bytes: 300, is_unsure: false, is_sound: false },
                     Wait { us: 0, is_held: false },
                 );
             }

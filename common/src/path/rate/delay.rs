@@ -224,7 +224,7 @@ mod tests {
 
     fn arrive(delay: &mut QueueDelay, sent: u64, received: u64) -> i64 {
         let (sent, received) = (Timestamp::from_us(sent), Timestamp::from_us(received));
-        delay.on_arrival(&Arrival { sent, received, bytes: 1_000, is_unsure: false }, false).us
+        delay.on_arrival(&Arrival { sent, received, bytes: 1_000, is_unsure: false, is_sound: false }, false).us
     }
 
     #[test]
@@ -269,7 +269,10 @@ mod tests {
         let mut held = vec![];
         for n in 0..200 {
             let [sent, received] = [1_000 * n, received(n)].map(Timestamp::from_us);
-            if delay.on_arrival(&Arrival { sent, received, bytes: 1_000, is_unsure: false }, false).is_held {
+            if delay
+                .on_arrival(&Arrival { sent, received, bytes: 1_000, is_unsure: false, is_sound: false }, false)
+                .is_held
+            {
                 held.push(n);
             }
         }

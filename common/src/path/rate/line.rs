@@ -6,7 +6,8 @@
 //! short, so a single one is as inexact as the receiver's clock; the line is all bits of the last ones through all the time they took.
 //!
 //! A frame that leaves faster than what the others leave of the line waits longer from datagram to datagram. That is the proof that
-//! the bursts have shown too much, or that more is there than was said: then what came through is the limit, which is forgotten slowly.
+//! the bursts have shown too much, or that more is there than was said: then what came through is the limit. It is forgotten at once when
+//! newer bursts show a faster line and no queue grows: that was a dip. If the queue is there again then, it is forgotten more slowly.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -52,6 +53,14 @@ const GROWS_FAST: f64 = 0.25;
 /// Time in which the limit by a queue is forgotten by a factor of e, seconds; the one of the begin, before anything was a queue.
 const FORGOTTEN_S: f64 = 20.0;
 const FORGOTTEN_FIRST_S: f64 = 0.3;
+/// The same once bursts say that the line is faster again, at first; twice as much each time that the limit comes back.
+const FORGOTTEN_DIP_S: f64 = 0.3;
+/// Time without a queue and fewest bursts since the limit, for that; time after which a limit is none that comes back.
+const DIP_OVER: Duration = Duration::from_secs(1);
+const DIP_BURSTS: usize = 3;
+const COMES_BACK: Duration = Duration::from_secs(30);
+/// Time for which another way is taken to bear what that of before did, as long as nothing shows it.
+const GUESSED: Duration = Duration::from_secs(1);
 /// Most that a line is taken to bear when it begins, bits a second.
 const FIRST_BPS: f64 = 4e6;
 
@@ -97,6 +106,17 @@ struct Grown {
     bits: f64,
 }
 
+/// A queue that has shown a limit.
+#[derive(Clone, Copy, Debug)]
+struct Limited {
+    /// Its arrival.
+    at: Timestamp,
+    /// The limit then, bits a second.
+    bps: f64,
+    /// Time in which it is forgotten by a factor of e if it was a dip, seconds.
+    dip_s: f64,
+}
+
 /// Knowledge of the line.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
@@ -112,6 +132,10 @@ pub(super) struct Line {
     /// Limit by a queue, bits a second, and whether it is that of the begin.
     limit: f64,
     is_first: bool,
+    /// The queue that has shown the limit last.
+    limited: Option<Limited>,
+    /// Rate that the way of before has borne, bits a second, and the time for which it is taken for that of this one.
+    guess: Option<(f64, Duration)>,
     /// Look for what fills the line besides us.
     pub(super) found: Sights,
     /// Time at which a datagram, and a burst, left last.
@@ -130,6 +154,8 @@ impl Default for Line {
             shown: None,
             limit: FIRST_BPS,
             is_first: true,
+            limited: None,
+            guess: None,
             found: Sights::default(),
             left: None,
             burst_left: None,
@@ -140,7 +166,22 @@ impl Default for Line {
 impl Line {
     /// Returns the bits a second that the line bears with all that is on it.
     pub(super) fn bears(&self) -> Option<f64> {
-        self.shown.map(|shown| shown.min(self.limit))
+        self.shown.or(self.guess.map(|guess| guess.0)).map(|shown| shown.min(self.limit))
+    }
+
+    /// Returns the bits a second that bursts have shown.
+    pub(super) fn shown(&self) -> Option<f64> {
+        self.shown
+    }
+
+    /// Returns what is known when all that leaves takes another way from now on.
+    pub(super) fn elsewhere(&self) -> Self {
+        match self.bears() {
+            Some(bears) => {
+                Self { guess: Some((bears, GUESSED)), limit: f64::INFINITY, is_first: false, ..Self::default() }
+            }
+            None => Self::default(),
+        }
     }
 
     /// Takes notice that the line is known already when it is first limited.
@@ -163,7 +204,7 @@ impl Line {
         (!is_new).then(|| (BURST_S * self.bears().unwrap_or(0.0) / 8.0) as usize)
     }
 
-    /// Takes an arrival, in the order of sending. `others`: bits a second of what else is on the line; none:
+    /// Takes an arrival, in the order of sending. `others`: bits a second of all sound on the line; none:
     /// nothing is known, and a frame may fill the line.
     pub(super) fn on_arrival(&mut self, arrival: &Arrival, wait: Wait, others: Option<f64>) {
         if wait.is_held {
@@ -296,14 +337,36 @@ impl Line {
         let bears = came * (1.0 + others / sent);
         self.runs.clear();
         (self.limit, self.is_first) = (bears.min(self.bears().unwrap_or(bears)), false);
+        let at = Timestamp::from_us(run.last_received_us);
+        let dip_s = match self.limited {
+            // Within one dip there are several.
+            Some(before) if at.since(before.at) < DIP_OVER => before.dip_s,
+            Some(before) if at.since(before.at) < COMES_BACK => (2.0 * before.dip_s).min(FORGOTTEN_S),
+            _ => FORGOTTEN_DIP_S,
+        };
+        self.limited = Some(Limited { at, bps: self.limit, dip_s });
+    }
+
+    /// Returns the time in which the limit is forgotten by a factor of e, seconds.
+    fn forgotten_s(&self) -> f64 {
+        let Some(Limited { at, bps, dip_s }) = self.limited else {
+            return if self.is_first { FORGOTTEN_FIRST_S } else { FORGOTTEN_S };
+        };
+        let is_over = self.bursts.back().is_some_and(|last| last.at.since(at) >= DIP_OVER);
+        let newer = self.bursts.iter().filter(|burst| burst.at > at);
+        let (count, bits, span_us) = newer.fold((0, 0.0, 0.0), |(count, bits, span_us), burst| {
+            (count + 1, bits + burst.bits, span_us + burst.span_us)
+        });
+        let is_faster = count >= DIP_BURSTS && 1e6 * bits >= OTHER * bps * span_us;
+        if is_over && is_faster { dip_s } else { FORGOTTEN_S }
     }
 
     /// Forgets the limit little by little, `span` after it was last done.
     pub(super) fn forget(&mut self, span: Duration) {
-        let forgotten_s = if self.is_first { FORGOTTEN_FIRST_S } else { FORGOTTEN_S };
+        self.guess = self.guess.and_then(|(bears, left)| Some((bears, left.checked_sub(span)?)));
         // Nothing is learnt while nothing comes.
         if let Some(shown) = self.shown {
-            self.limit *= (span.as_secs_f64().min(0.1) / forgotten_s).exp();
+            self.limit *= (span.as_secs_f64().min(0.1) / self.forgotten_s()).exp();
             if self.limit >= shown {
                 (self.limit, self.is_first) = (f64::INFINITY, false);
             }

@@ -298,8 +298,7 @@ impl RateControl {
         self.delay = QueueDelay::new(self.interval);
         self.rtt_min = Duration::MAX;
         (self.crowded, self.way_since) = (None, now);
-        self.forget_others();
-        self.line = Line::default();
+        (self.line, self.is_narrow) = (self.line.elsewhere(), true);
     }
 
     /// Changes the time between frames.
@@ -329,12 +328,12 @@ impl RateControl {
 
     /// Returns the rate at which a frame leaves.
     pub(super) fn pace(&self) -> Bitrate {
-        if let Some(beside) = self.beside {
+        if let Some(beside) = self.beside.filter(|_| !self.is_competing()) {
             return Bitrate::from_bps(self.pace_beside(beside) as u64);
         }
         let bps = match self.capacity.shown() {
             // Into a queue that is full already a burst would only overflow.
-            _ if matches!(self.mode, Regime::Competing { .. }) => {
+            _ if self.is_competing() => {
                 return Bitrate::from_bps((PACE * self.target_bps) as u64);
             }
             Some(shown) if self.capacity.may_be_faster() => SEARCH_PACE * shown,
@@ -344,17 +343,32 @@ impl RateControl {
         Bitrate::from_bps(bps.max(PACE * self.target_bps).max(PACE_LEAST) as u64)
     }
 
+    /// Returns what own sound takes of the target, bits a second.
+    fn own_bps(&self) -> f64 {
+        self.beside.map_or(0.0, |beside| beside.own)
+    }
+
+    /// Returns true if other traffic keeps the queue full.
+    fn is_competing(&self) -> bool {
+        matches!(self.mode, Regime::Competing { .. })
+    }
+
     /// Returns true if the receiver has been silent for so long that only coarse bands should go.
     pub(super) fn is_coarse_only(&self) -> bool {
         self.silences >= SILENCES_COARSE
     }
 
-    /// Takes a datagram that has left and takes so many bytes on the wire.
-    pub(super) fn on_sent(&mut self, bytes: usize, now: Timestamp) {
+    /// Takes a datagram that has left and takes so many bytes on the wire. Sound shows nothing of the line, since it leaves packet by
+    /// packet, and whether it takes all that it may says nothing of whether the rest needs more.
+    pub(super) fn on_sent(&mut self, bytes: usize, is_sound: bool, now: Timestamp) {
+        if is_sound {
+            return;
+        }
         self.line.on_sent(now);
+        let left_bps = self.target_bps - self.own_bps();
         let used = &mut self.used;
         used.sent_bits += 8.0 * bytes as f64;
-        used.allowed_bits += self.target_bps * now.since(used.last).as_secs_f64();
+        used.allowed_bits += left_bps.max(0.0) * now.since(used.last).as_secs_f64();
         used.last = now;
         if now.since(used.since) >= USED_SPAN.max(4 * self.interval) {
             used.share = used.sent_bits / used.allowed_bits.max(1.0);
@@ -400,14 +414,20 @@ impl RateControl {
             (self.heard, self.silences) = (now, 0);
         }
         self.rtt_min = told.rtt.map_or(self.rtt_min, |rtt| rtt.min(self.rtt_min));
-        self.delay.set_crowded(matches!(self.mode, Regime::Competing { .. }));
+        self.delay.set_crowded(self.is_competing());
         let mut is_of_way = false;
         for arrival in told.arrivals.iter().filter(|arrival| arrival.sent >= self.way_since) {
             is_of_way = true;
             let is_unsure = arrival.is_unsure || told.unsure_from.is_some_and(|from| from <= arrival.received);
             let wait = self.delay.on_arrival(arrival, is_unsure);
             self.capacity.on_arrival(arrival, wait);
-            self.line.on_arrival(arrival, wait, self.beside.map(|beside| beside.others));
+            if !arrival.is_sound {
+                self.line.on_arrival(arrival, wait, self.beside.map(|beside| beside.others + beside.own));
+            }
+        }
+        if self.beside.is_some() && self.is_competing() {
+            // What grows is another's queue.
+            self.line.limit_to_shown();
         }
         let persists = self.loss.on_fates(told.fates.0, told.fates.1, now);
         if is_of_way {
@@ -519,6 +539,7 @@ impl RateControl {
         }
         if let Some(crowd) = self.crowded
             && now.since(crowd.since) >= CROWDED
+            && !self.is_filled_by_own()
         {
             self.start_competing(&crowd, standing, now);
             return;

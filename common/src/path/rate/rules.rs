@@ -69,7 +69,7 @@ impl RateControl {
         let wanted = if let Regime::Emptying { wanted_bps, .. } = self.mode { before.max(wanted_bps) } else { before };
         self.mode = Regime::Emptying { until: now + EMPTYING_MAX, wanted_bps: wanted };
         if standing >= WAIT_NONE_US {
-            let crowd = Crowd { cut: now, share_bps: arrived, since: now, most_us: standing };
+            let crowd = Crowd { cut: now, share_bps: lately, since: now, most_us: standing };
             self.crowded.get_or_insert(crowd);
         }
     }
@@ -169,14 +169,16 @@ impl RateControl {
     pub(super) fn start_competing(&mut self, crowd: &Crowd, standing: i64, now: Timestamp) {
         let (share, stood) = (bitrate(crowd.share_bps), now.since(crowd.since));
         self.tell(Reason::CompetitionBegan { share, standing: time(standing), stood });
-        let cubic = Cubic::new(crowd.share_bps, self.rtt_with(standing), now);
+        // Own sound obeys nobody: what competes is all else.
+        let share_bps = (crowd.share_bps - self.own_bps()).max(self.least_bps);
+        let cubic = Cubic::new(share_bps, self.rtt_with(standing), now);
         self.mode = Regime::Competing { cubic, next_test: now + TEST_INTERVAL / 2, test: None };
         self.crowded = None;
     }
 
     pub(super) fn compete(&mut self, told: &Told<'_>, standing: i64, now: Timestamp) {
         let rtt = self.rtt_with(standing);
-        let usual = self.loss.usual();
+        let (usual, own) = (self.loss.usual(), self.own_bps());
         let Regime::Competing { cubic, next_test, test } = &mut self.mode else { return };
         if standing < WAIT_NONE_US {
             self.crowded = None;
@@ -191,12 +193,12 @@ impl RateControl {
             // Fates are known only when later datagrams have come.
             self.settled_at = now + rtt * 3 / 2;
         }
-        let mut target = cubic.rate(rtt, self.max_bps, now);
+        let mut target = own + cubic.rate(rtt, (self.max_bps - own).max(self.least_bps), now);
         let is_probe = *next_test <= now;
         if is_probe {
             // Half of our share for as long as it would take to empty the queue if it were ours alone. The share of now:
             // while the queue shrinks, the window would make more of it.
-            *test = Some((now + 2 * Duration::from_micros(standing.unsigned_abs()) + rtt, target / 2.0));
+            *test = Some((now + 2 * Duration::from_micros(standing.unsigned_abs()) + rtt, (own + target) / 2.0));
             *next_test = now + TEST_INTERVAL;
         }
         if let Some((_, half)) = test.filter(|(until, _)| now < *until) {

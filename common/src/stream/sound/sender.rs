@@ -217,7 +217,7 @@ impl SoundSender {
         }
         let own = if packet.is_muted { 0 } else { body_bytes(format, &packet.whole) };
         let mut bytes = SOUND_HEADER_BYTES + own;
-        let most = path.max_datagram();
+        let most = path.max_sound_datagram();
         // A muted packet has no sound to copy, and ends what can be.
         let copies = self.before.iter().take(self.redundancy.copies().into()).map_while(|before| {
             let copy = copy_of(before);
@@ -230,7 +230,7 @@ impl SoundSender {
         let header = SoundHeader {
             envelope: Envelope {
                 stream: SOUND,
-                sequence: path.send(bytes, now),
+                sequence: path.send(SOUND, bytes, now),
                 capture: packet.capture,
                 sent_offset_us: now.since(packet.capture).as_micros().try_into().unwrap_or(u32::MAX),
             },

@@ -363,7 +363,7 @@ impl VideoSender {
         let header = MediaHeader {
             envelope: Envelope {
                 stream: VIDEO,
-                sequence: path.send(packet.bytes(), now),
+                sequence: path.send(VIDEO, packet.bytes(), now),
                 capture: current.times.capture,
                 sent_offset_us: u32::try_from(now.since(current.times.capture).as_micros()).unwrap_or(u32::MAX),
             },
