@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use common::netsim::{NetConditions, Scenario};
 use common::units::Bitrate;
@@ -35,6 +35,10 @@ const QUEUE: Duration = Duration::from_millis(100);
 const SETTLE: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(8)];
 /// More than any of the lines carries.
 const FREE: &str = "60M";
+/// Option by which a program's help shows that it knows of sound, and options of the sender beside JackTrip: what that takes at 64
+/// samples, a little more than at 128.
+const NO_SOUND: &str = "--no-sound";
+const BESIDE: [&str; 3] = [NO_SOUND, "--beside", "1.8M"];
 
 /// Lines and pictures.
 #[derive(Debug, Args)]
@@ -70,6 +74,8 @@ against alone |
 /// A picture beside the sound.
 struct Picture<'a> {
     programs: &'a Path,
+    /// True if they are told of the sound; those of before have no options for that, and are only compared.
+    is_told: bool,
     source: String,
     rate: String,
     label: String,
@@ -77,11 +83,13 @@ struct Picture<'a> {
 
 /// Prints the table.
 pub(crate) fn run(options: &BesideOptions) -> Result<()> {
-    let (folder, duets) = (options.common.folder()?, options.common.duets()?);
+    let folder = options.common.folder()?;
+    let duets = options.common.duets()?;
+    let told = duets.iter().map(|programs| knows_sound(programs)).collect::<Result<Vec<_>>>()?;
     let named = Named { jacktrips: &options.common.jacktrip, duets: &duets };
     preface(options.common.seed, options.common.seconds);
     let mut json = String::new();
-    let mut failed = 0;
+    let (mut failed, mut harmed) = (0, 0);
     for (build, jacktrip) in Program::jacktrips(&named, &QUEUE_4)?.iter().enumerate() {
         println!(
             "\n{}, {} samples, line of {} ms, queue of {} ms\n\n{HEAD}",
@@ -95,9 +103,10 @@ pub(crate) fn run(options: &BesideOptions) -> Result<()> {
             for &fps in &options.fps {
                 for rate in &options.rates {
                     let most = if rate == "half" { format!("{}k", 500 * mbit) } else { FREE.to_owned() };
-                    pictures.extend(duets.iter().map(|programs| {
+                    pictures.extend(duets.iter().zip(&told).map(|(programs, &is_told)| {
                         Some(Picture {
                             programs,
+                            is_told,
                             source: format!("pattern:size={}:fps={fps}", options.size),
                             rate: most.clone(),
                             label: format!("{fps}/s, {rate}, {}", programs.display()),
@@ -112,6 +121,8 @@ pub(crate) fn run(options: &BesideOptions) -> Result<()> {
                 match measure(jacktrip, mbit, picture.as_ref(), options, &files) {
                     Ok((heard, cells)) => {
                         let verdict = alone.map_or_else(String::new, |alone| against(&alone, &heard));
+                        let is_judged = picture.as_ref().is_some_and(|picture| picture.is_told) && alone.is_some();
+                        harmed += u32::from(is_judged && verdict != HELD);
                         alone = alone.or(Some(heard));
                         println!("| {mbit} | {label} | {} | {verdict} |", cells.0.join(" | "));
                         let case =
@@ -131,19 +142,32 @@ pub(crate) fn run(options: &BesideOptions) -> Result<()> {
     if failed > 0 {
         bail!("{failed} cases were not measured");
     }
+    if harmed > 0 {
+        bail!("in {harmed} cases the sound is worse beside the picture than alone");
+    }
     Ok(())
+}
+
+/// Returns true if the programs of a folder have sound, and so can be told to be without.
+fn knows_sound(programs: &Path) -> Result<bool> {
+    let sender = programs.join("sender");
+    let help = Command::new(&sender).arg("--help").output();
+    let help = help.with_context(|| format!("there is no sender in {}", programs.display()))?;
+    Ok(String::from_utf8_lossy(&help.stdout).contains(NO_SOUND))
 }
 
 /// Most by which the 99th percentile may be above that without a picture, ms.
 const P99_MORE_MS: f64 = 2.0;
 /// Dropouts a minute that this machine makes by itself at times.
 const OWN_DROPOUTS: f64 = 19.0;
+/// Verdict on sound that is within both.
+const HELD: &str = "held";
 
 /// Returns in words how sound beside a picture compares with sound alone.
 fn against(alone: &HeardFigures, beside: &HeardFigures) -> String {
     let (later, more) = ((beside.p99 - alone.p99) / 48.0, beside.dropouts - alone.dropouts);
     let is_held = later <= P99_MORE_MS && more <= OWN_DROPOUTS;
-    if is_held { "held".to_owned() } else { format!("p99 {later:+.1} ms, dropouts {more:+.0}") }
+    if is_held { HELD.to_owned() } else { format!("p99 {later:+.1} ms, dropouts {more:+.0}") }
 }
 
 /// Cells of a row.
@@ -187,13 +211,16 @@ fn show(
     video: std::net::SocketAddr,
     more: Option<&str>,
 ) -> Result<[Daemon; 2]> {
-    let mut receiver = bed.start("receiver", &mut bed.receiver(video, &bed.key("sender")?)?)?;
+    let mut receiver = bed.receiver(video, &bed.key("sender")?)?;
+    receiver.args(picture.is_told.then_some(NO_SOUND));
+    let mut receiver = bed.start("receiver", &mut receiver)?;
     bed.wait_until_bound(video, &mut receiver)?;
     let dialled = running.relay.as_ref().and_then(|relay| relay.addresses().get(1).copied());
     let Some(dialled) = dialled else { bail!("the line has no second flow") };
     let mut sender = bed.with_key(Command::new(bed.path("sender")), "sender")?;
     sender.args(["--backend", "cpu", "--to", &dialled.to_string(), "--peer", &bed.key("receiver")?]);
     sender.args(["--source", &picture.source, "--rate", &picture.rate, "--stats"]).arg(bed.file("sender.jsonl"));
+    sender.args(BESIDE.iter().filter(|_| picture.is_told));
     sender.args(more.into_iter().flat_map(str::split_whitespace));
     let sender = bed.start("sender", &mut sender)?;
     bed.wait_for_pictures(&mut receiver, 1)?;
