@@ -156,7 +156,8 @@ section! {
         /// HOST[:PORT] to dial or IP:PORT to listen at. Unset: the first peer's address; to listen, [::]:4820 (IPv4 and IPv6).
         /// An address of one cable has this machine's network on it: [fe80::1234%eth0]:4820.
         Both address: Option<String>, ~ "friend.example:4820";
-        /// Bits a second that nothing exceeds, whatever asks. Unset: twice the rate of the start, for keys during the call.
+        /// Video bits a second that nothing exceeds, whatever asks; own sound comes on top.
+        /// Unset: twice the rate of the start, for keys during the call.
         Sender rate_max: Option<String>, ~ "50M";
         /// Bits a second that a sound program sends on the same line (2M: JackTrip in stereo), 0, or auto (found where it takes much).
         /// Pictures then leave so that its packets do not wait behind them, and some of the line stays free.
