@@ -113,21 +113,23 @@ const SAMPLES: [u16; 2] = [64, 128];
 
 #[test]
 fn the_picture_has_what_the_sound_leaves_and_comes_no_later() {
-    for (rate, max) in [(20, 10), (50, 10), (5, 60), (10, 60), (20, 60), (50, 100)] {
+    let lines = [(20, 10), (50, 10), (5, 60), (10, 60), (20, 60), (50, 100)].into_iter();
+    for ((rate, max), seed) in lines.flat_map(|line| (0..4).map(move |seed| (line, seed))) {
         let run = |samples| {
-            let mut call = call(max, line(mbit(rate)), samples);
+            let mut call = call(max, Scenario::from(line(mbit(rate))).with_seed(seed), samples);
             call.run(s(12));
             figures(&call, s(4), s(12))
         };
         let without = run(0);
         for samples in SAMPLES {
             let with = run(samples);
-            let said = format!("{rate} Mbit/s, at most {max}, {samples} samples: {with:?}, without {without:?}");
+            let said =
+                format!("{rate} Mbit/s, at most {max}, {samples} samples, seed {seed}: {with:?}, without {without:?}");
             // What `--rate` says is the picture's alone, if the line bears the sound besides.
             let sound = if 2 * max > rate { sound_mbit(samples) } else { 0.0 };
-            // No more than nine tenths of a line go to both.
+            // Both take nine tenths of what bursts have shown of a line, which is not exact.
             let used = (with.rate + sound_mbit(samples)) / rate as f64;
-            assert!(with.rate >= 0.9 * (without.rate - sound) || used > 0.88, "{said}");
+            assert!(with.rate >= 0.9 * (without.rate - sound) || (0.86..0.93).contains(&used), "{said}");
             assert!(with.p95 <= without.p95 + 3.0 && with.sound < 2.5, "{said}");
         }
     }
