@@ -7,6 +7,7 @@ mod call;
 use std::time::Duration;
 
 use call::beside::{self, Known, line};
+use call::home::ROWS;
 use call::own::Own;
 use call::tcp::Tcp;
 use call::{Call, mbit, ms};
@@ -132,6 +133,23 @@ fn the_picture_has_what_the_sound_leaves_and_comes_no_later() {
             assert!(with.rate >= 0.9 * (without.rate - sound) || (0.86..0.93).contains(&used), "{said}");
             assert!(with.p95 <= without.p95 + 3.0 && with.sound < 2.5, "{said}");
         }
+    }
+}
+
+#[test]
+fn lines_of_homes_are_used_beside_sound_too() {
+    for row in ROWS.iter().filter(|row| row.line[0] > 0) {
+        let run = |samples| {
+            let mut call = row.call(1, false);
+            if samples > 0 {
+                Own::begin(&mut call, samples);
+            }
+            call.run(s(38));
+            figures(&call, s(30), s(38))
+        };
+        let (without, with) = (run(0), run(128));
+        let said = format!("{row:?}: {with:?}, without {without:?}");
+        assert!(with.target > 0.75 * without.target && with.p95 <= without.p95 + 3.0 && with.sound < 3.0, "{said}");
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 use common::path::Path;
 use common::stream::sound::{SOUND, SoundPacket, SoundReceiver, SoundSender};
 use common::units::{Bitrate, Timestamp};
+use common::wire::LOWER_LAYERS_BYTES;
 use common::wire::media::Envelope;
 use common::wire::sound::SoundHeader;
-use common::wire::{LOWER_LAYERS_BYTES, on_wire};
 use sound::adpcm;
 use sound::format::{Channels, Coding, Format};
 use sound::level::Level;
@@ -25,10 +25,9 @@ pub(crate) struct Own {
     pub(crate) is_muted: bool,
     /// Wait of each packet that has come, beyond the line's own delay, and when it left since the call began.
     waits: Vec<(Duration, Duration)>,
-    /// Packets that left, with a copy or more, and their bytes on the wire.
+    /// Packets that left, and those with a copy or more.
     pub(crate) packets: usize,
     pub(crate) with_copies: usize,
-    pub(crate) bytes: usize,
 }
 
 impl Own {
@@ -56,7 +55,6 @@ impl Own {
             waits: vec![],
             packets: 0,
             with_copies: 0,
-            bytes: 0,
         };
         call.own = Some(own);
     }
@@ -101,7 +99,6 @@ impl Own {
         let datagram = self.sender.poll_datagram(path, now)?;
         self.packets += 1;
         self.with_copies += usize::from(SoundHeader::parse(&datagram).unwrap().0.copies > 0);
-        self.bytes += on_wire(datagram.len());
         Some(datagram)
     }
 

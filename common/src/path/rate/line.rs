@@ -211,18 +211,25 @@ impl Line {
             (self.open, self.run) = (None, Run::default());
             return;
         }
-        let goes_on = |first: &Arrival| arrival.sent.since(first.sent).as_micros() <= AT_ONCE_US;
-        match &mut self.open {
-            Some((first, last, bits)) if goes_on(first) => {
-                *last = *arrival;
-                *bits += 8.0 * arrival.bytes as f64;
-            }
-            _ => {
-                self.end_burst();
-                self.open = Some((*arrival, *arrival, 0.0));
-            }
+        let is_of_burst = self.take_of_burst(arrival);
+        // A packet of sound begins no burst and is of no frame: it bridges the gaps between them.
+        if arrival.is_sound {
+            return;
+        }
+        if !is_of_burst {
+            self.end_burst();
+            self.open = Some((*arrival, *arrival, 0.0));
         }
         self.take_run(arrival, wait, others);
+    }
+
+    /// Returns true if it left together with the burst that arrives, to which it is added.
+    fn take_of_burst(&mut self, arrival: &Arrival) -> bool {
+        let goes_on = |first: &Arrival| arrival.sent.since(first.sent).as_micros() <= AT_ONCE_US;
+        let Some((_, last, bits)) = self.open.as_mut().filter(|open| goes_on(&open.0)) else { return false };
+        *last = *arrival;
+        *bits += 8.0 * arrival.bytes as f64;
+        true
     }
 
     fn end_burst(&mut self) {
@@ -336,11 +343,12 @@ impl Line {
         let (sent, came) = (bits / sum(|run| run.sent_us as f64), bits / sum(|run| run.received_us as f64));
         let bears = came * (1.0 + others / sent);
         self.runs.clear();
+        let before_bps = self.limit;
         (self.limit, self.is_first) = (bears.min(self.bears().unwrap_or(bears)), false);
         let at = Timestamp::from_us(run.last_received_us);
         let dip_s = match self.limited {
-            // Within one dip there are several.
-            Some(before) if at.since(before.at) < DIP_OVER => before.dip_s,
+            // Within one dip, however long it is, there are several.
+            Some(before) if before_bps < OTHER * before.bps => before.dip_s,
             Some(before) if at.since(before.at) < COMES_BACK => (2.0 * before.dip_s).min(FORGOTTEN_S),
             _ => FORGOTTEN_DIP_S,
         };

@@ -421,9 +421,7 @@ impl RateControl {
             let is_unsure = arrival.is_unsure || told.unsure_from.is_some_and(|from| from <= arrival.received);
             let wait = self.delay.on_arrival(arrival, is_unsure);
             self.capacity.on_arrival(arrival, wait);
-            if !arrival.is_sound {
-                self.line.on_arrival(arrival, wait, self.beside.map(|beside| beside.others + beside.own));
-            }
+            self.line.on_arrival(arrival, wait, self.beside.map(|beside| beside.others + beside.own));
         }
         if self.beside.is_some() && self.is_competing() {
             // What grows is another's queue.
