@@ -86,9 +86,9 @@ fn sound_is_sent_and_heard_also_after_the_server_of_the_card_has_started_anew() 
     assert_eq!(count(&pair, "receiver.jsonl", "sound_packets_refused"), 0);
 
     server.restart();
-    [&sender, &receiver].map(|daemon| daemon.says(&["without sound", "JACK server"]));
     // Both have the card again, and what is sent is what is captured now.
     for daemon in [&sender, &receiver] {
+        daemon.says(&["without sound", "JACK server"]);
         until("the card again", || (daemon.said().matches("samples a period").count() >= 2).then_some(()));
     }
     let before = received();

@@ -7,7 +7,7 @@ use common::config::Peer;
 use common::path::{Path, ProtocolViolation};
 use common::stats::SoundSentCounts;
 use common::stream::sound::{SoundPacket, SoundSender, SoundSenderEvent};
-use common::units::Timestamp;
+use common::units::{Bitrate, Timestamp};
 use common::wire::control::{Click, ControlMessage};
 use net::limited;
 use net::link::{Action, LinkState, Stream};
@@ -17,12 +17,12 @@ use sound::format::Coding;
 
 use super::wanted::Wanted;
 
-/// Rate below which PCM leaves too little for pictures, for so long, and the rate from which it does not, bits a second.
+/// Line on which PCM leaves too little for pictures, for so long, and the line from which on it does not, bits a second.
 const OPUS_BELOW_BPS: u64 = 4_000_000;
 const OPUS_AFTER: Duration = Duration::from_secs(2);
 const PCM_FROM_BPS: u64 = 8_000_000;
 const PCM_AFTER: Duration = Duration::from_secs(20);
-const _: () = assert!(OPUS_BELOW_BPS < PCM_FROM_BPS, "at a steady rate the coding does not change to and fro");
+const _: () = assert!(OPUS_BELOW_BPS < PCM_FROM_BPS, "on a steady line the coding does not change to and fro");
 
 /// The sending end of a stream of sound between the coder's thread and the network.
 pub struct SoundLink {
@@ -30,7 +30,7 @@ pub struct SoundLink {
     packets: Receiver<SoundPacket>,
     wanted: Wanted,
     is_automatic: bool,
-    /// Time since which the rate asks for the other coding.
+    /// Time since which the line asks for the other coding.
     other_since: Option<Timestamp>,
     side: SoundSide,
     click: Option<Click>,
@@ -61,25 +61,30 @@ impl SoundLink {
         }
     }
 
-    /// Changes the coding where the rate asks for it for long enough.
-    fn follow_rate(&mut self, path: &Path, now: Timestamp) {
-        if !self.is_automatic || !self.stream.is_streaming() {
+    /// Changes the coding where the line asks for it for long enough. A low rate that somebody asked for does not, nor a line that is not
+    /// known.
+    fn follow_line(&mut self, path: &Path, now: Timestamp) {
+        let coding = self.wanted.get();
+        let line = path.line().filter(|_| self.is_automatic && self.stream.is_streaming());
+        let Some((other, after)) = line.and_then(|line| other_coding(coding, line)) else {
+            self.other_since = None;
             return;
-        }
-        let (target, is_opus) = (path.target().as_bps(), self.wanted.get() == Coding::Opus);
-        let (asks, after) =
-            if is_opus { (target >= PCM_FROM_BPS, PCM_AFTER) } else { (target < OPUS_BELOW_BPS, OPUS_AFTER) };
-        if !asks {
+        };
+        if now.since(*self.other_since.get_or_insert(now)) >= after {
             self.other_since = None;
-        } else if now.since(*self.other_since.get_or_insert(now)) >= after {
-            self.other_since = None;
-            self.wanted.set(if is_opus { Coding::Pcm16 } else { Coding::Opus });
-            limited!(
-                info,
-                "sound is coded with {} from now on",
-                if is_opus { "PCM" } else { "Opus: the line bears little" }
-            );
+            self.wanted.set(other);
+            let why = if other == Coding::Opus { "Opus: the line bears little" } else { "PCM" };
+            limited!(info, "sound is coded with {why} from now on");
         }
+    }
+}
+
+/// Returns the coding that is better on a line of so many bits a second, and for how long it must have been.
+fn other_coding(coding: Coding, line: Bitrate) -> Option<(Coding, Duration)> {
+    match (coding == Coding::Opus, line.as_bps()) {
+        (true, PCM_FROM_BPS..) => Some((Coding::Pcm16, PCM_AFTER)),
+        (false, ..OPUS_BELOW_BPS) => Some((Coding::Opus, OPUS_AFTER)),
+        _ => None,
     }
 }
 
@@ -112,7 +117,7 @@ impl Stream for SoundLink {
 
     fn on_tick(&mut self, _: Option<LinkState>, path: &mut Path, now: Timestamp) {
         self.take_packets(path, now);
-        self.follow_rate(path, now);
+        self.follow_line(path, now);
         let counters = self.stream.counters();
         self.side.set_sent(SoundSentCounts {
             sound_packets_sent: counters.packets_sent,
@@ -148,5 +153,21 @@ impl Stream for SoundLink {
     fn poll_action(&mut self, _: &mut Path, _: Timestamp) -> Option<Action> {
         self.take_events();
         self.action.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_line_gets_opus_and_a_wide_one_pcm_and_between_them_nothing_changes() {
+        let other =
+            |coding, mbit: u64| other_coding(coding, Bitrate::from_bps(1_000_000 * mbit)).map(|(other, _)| other);
+        for pcm in [Coding::Pcm16, Coding::Pcm24] {
+            assert_eq!([1, 3, 4, 6, 50].map(|mbit| other(pcm, mbit).is_some()), [true, true, false, false, false]);
+        }
+        assert_eq!(other(Coding::Pcm16, 2), Some(Coding::Opus));
+        assert_eq!([1, 4, 7, 8].map(|mbit| other(Coding::Opus, mbit)), [None, None, None, Some(Coding::Pcm16)]);
     }
 }
