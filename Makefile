@@ -20,8 +20,8 @@ MANUAL = $(TARGET)/manual
 .PHONY: build
 build: ## build the programs, their manual pages and completions (BUILD=release)
 	@.ci/setup demo
-	cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-film -p duet-wavelet --bins
-	for program in sender receiver latency-film wavelet; do $(TARGET)/$(BUILD)/$$program --write-manual $(MANUAL) || exit; done
+	cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-room -p duet-film -p duet-wavelet --bins
+	for program in duet sender receiver latency-film wavelet; do $(TARGET)/$(BUILD)/$$program --write-manual $(MANUAL) || exit; done
 
 .PHONY: install
 install: ## install what `make build` has made, with units, configuration and desktop entry (PREFIX=/usr/local, DESTDIR=, SYMBOLS=)
@@ -47,7 +47,7 @@ test: ## everything that continuous integration checks
 	cargo clippy --locked -p duet-showing -p duet-sender -p duet-receiver --lib --bins --no-default-features --features opencl -- -Dwarnings
 	cargo doc --locked --workspace --no-deps
 	.ci/deny
-	cargo build --locked --workspace --bins --example stun
+	cargo build --locked --workspace --bins --example stun --example nodes
 	.ci/check-units $(TARGET)/debug
 	cargo test --locked --workspace --doc
 	PROPTEST_RNG_SEED=1 cargo test --locked --workspace --tests --config "target.'cfg(all())'.runner = '$(CURDIR)/.ci/threads'"
@@ -66,10 +66,18 @@ properties: ## the tests of properties, each time with other input (RUNS=20)
 seeds: ## stream over 10000 simulated bad networks (SEEDS=0..10000) and check that no promise is broken
 	SEEDS=$(or $(SEEDS),0..10000) cargo test --release --locked -p duet-common --test seeds -- --nocapture
 
+.PHONY: sound-seeds
+sound-seeds: ## the sound that is heard over 4000 bad lines between cards that miss their time (SEEDS=0..4000), in virtual time
+	SEEDS=$(or $(SEEDS),0..4000) cargo test --release --locked -p duet-sound --test playout seeds:: -- --nocapture
+
+.PHONY: sound-hours
+sound-hours: ## 24 hours of sound between two cards 200 ppm apart, at 64, 128 and 256 samples, in virtual time (HOURS=24)
+	HOURS=$(or $(HOURS),24) cargo test --release --locked -p duet-sound --test playout hours:: -- --nocapture
+
 .PHONY: reach
 reach: ## two homes behind routers of all kinds meet and call each other; tables (root; REACH="pairs opens", REPEATS=2 JOBS=1 SEED=1 LATE=10)
 	@.ci/setup reach
-	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins --example stun
+	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults -p duet-nodes --bins --example stun --example nodes
 	MAILBOX=$$(.ci/mailbox) REPEATS=$(REPEATS) JOBS=$(JOBS) SEED=$(SEED) LATE=$(LATE) \
 		common/laboratory/faults/reach $(TARGET)/release $(REACH)
 
@@ -198,11 +206,17 @@ rival: ## Duet beside Chromium's WebRTC over the same lines; a table (RIVAL="cle
 		$(if $(TRACES),--traces $(TRACES))
 
 .PHONY: rival-sound
-rival-sound: ## Duet's sound beside JackTrip's and others', or BESIDE="5 20" Mbit/s JackTrip beside the picture; tables (SHORT=1, RIVAL="table quiet --period 64", RIVAL="drift --seconds 1200", RIVAL=incidents, JACKTRIP=PATHS, PROGRAMS=FOLDERS, SECONDS=30, SEED=1)
+rival-sound: ## Duet's sound beside JackTrip's and others', or BESIDE="5 20" Mbit/s JackTrip beside the picture; tables (SHORT=1, RIVAL="table quiet --period 64", RIVAL="drift --seconds 1200", RIVAL=incidents, RIVAL=step, JACKTRIP=PATHS, PROGRAMS=FOLDERS, SECONDS=30, SEED=1)
 	@.ci/setup sound
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-rival-sound --bins
 	$(TARGET)/release/rival-sound $(if $(BESIDE),beside $(BESIDE),$(or $(RIVAL),table) $(if $(SHORT),--short)) \
 		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(JACKTRIP:%=--jacktrip %) $(PROGRAMS:%=--duet %)
+
+.PHONY: concealment
+concealment: ## Duet's concealment beside JackTrip's method on eight signals and RECORDED="files"; and what a receiving side of sound costs; tables
+	cargo build --release --locked -p duet-rival-sound --example concealment --example cost
+	$(TARGET)/release/examples/concealment $(or $(RECORDED),$(wildcard /usr/share/sounds/alsa/Front_Center.wav))
+	$(if $(REAL_TIME),chrt --fifo 1) $(TARGET)/release/examples/cost
 
 .PHONY: wild
 wild: ## play all pictures and films of a folder through both daemons and compare with ffmpeg's reading; a table (FOLDER=FOLDER PICTURES=10; ffmpeg)
@@ -232,8 +246,11 @@ faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 secon
 REAL_TIME = $(shell chrt --rr 1 true 2>/dev/null && echo chrt --rr 1)
 
 .PHONY: latency
-latency: ## capture to present of 720p60 with both daemons on this machine, in real time if allowed (REAL_TIME= for not)
+latency: ## capture to present of 720p60, and of sound from callback to callback, on this machine, in real time if allowed (REAL_TIME= for not)
 	@$(MAKE) --no-print-directory faults FAULTS="L1 --seconds 20" PRIORITY="$(REAL_TIME)"
+	@.ci/setup latency
+	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-rival-sound --bins
+	$(TARGET)/release/rival-sound table loopback --programs alone,duet --period 64,128 --seconds 20
 
 .PHONY: throughput
 throughput: ## 200 Mbit/s of video on the loopback, likewise, and the processor time of both network threads

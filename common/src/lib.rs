@@ -8,6 +8,7 @@
 
 mod act_limit;
 pub mod config;
+pub mod dht;
 pub mod latency;
 pub mod linktest;
 pub mod metrics;

@@ -88,6 +88,8 @@ named! {
         Connected = "connected",
         /// Video flows.
         Streaming = "streaming",
+        /// Sound flows, and no video.
+        Sound = "sound",
         /// Video should flow, but for most of a second nothing has come.
         Silent = "silent",
     }
@@ -351,6 +353,8 @@ report! {
         ear_ms: Option<f64>, gauge;
         /// Delay from the camera there to the eye here; likewise.
         eye_ms: Option<f64>, gauge;
+        /// Sound that a recording lacks and that may still be filled in; not there, or null in the file, where none is recorded.
+        sound_lacking_ms: Option<f64>, gauge;
         /// Pictures given to the sink.
         frames_shown: u64, counter;
         /// Bytes of all datagrams.
@@ -456,7 +460,8 @@ mod tests {
              jitter_us lateness_us_p95 held_line_ms_max held_computer_ms_max
              unix_ms state connected path path_changes reasons
              sound_packets_received sound_packets_repaired sound_packets_repaired_coarsely sound_packets_concealed sound_gaps
-             sound_packets_late sound_packets_lost sound_packets_refused sound_added_ms sound_drift_ppm ear_ms eye_ms",
+             sound_packets_late sound_packets_lost sound_packets_refused sound_added_ms sound_drift_ppm ear_ms eye_ms
+             sound_lacking_ms",
         );
     }
 
@@ -487,7 +492,8 @@ mod tests {
                  lateness_seconds_p95 reasons_total stage_seconds state
                  sound_packets_received_total sound_packets_repaired_total sound_packets_repaired_coarsely_total
                  sound_packets_concealed_total sound_gaps_total sound_packets_late_total sound_packets_lost_total
-                 sound_packets_refused_total sound_added_seconds sound_drift_ppm ear_seconds eye_seconds",
+                 sound_packets_refused_total sound_added_seconds sound_drift_ppm ear_seconds eye_seconds
+                 sound_lacking_seconds",
             )
         );
     }

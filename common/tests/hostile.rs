@@ -150,7 +150,7 @@ fn act(kind: Kind, own: StreamEnd, random: &mut Random, frame: &mut u64) -> Act 
         }
         Kind::Giants => Act::Say(ControlMessage::Welcome { params: giant(random), start_frame: FrameId(0) }),
         Kind::Byes => Act::Say(bye(random)),
-        Kind::Again => Act::Say(match random.below(6) {
+        Kind::Again => Act::Say(match random.below(10) {
             0 => ControlMessage::Hello { version: PROTOCOL_VERSION, sends: own == StreamEnd::Sender },
             1 => ControlMessage::Welcome { params: params(), start_frame: FrameId(number(random) as u32) },
             2 => ControlMessage::Source {
@@ -161,6 +161,10 @@ fn act(kind: Kind, own: StreamEnd, random: &mut Random, frame: &mut u64) -> Act 
                 let [capture, sent, received, released, decoded, shown] = [(); 6].map(|()| time(random));
                 ControlMessage::Bounced(OneWay { capture, sent, received, released, decoded, shown })
             }
+            5 => ControlMessage::Text { text: "\u{202e}\0".repeat(random.below(500) as usize) },
+            6 => ControlMessage::Hidden { is_hidden: random.chance(0.5) },
+            7 => ControlMessage::Recording { is_recording: random.chance(0.5) },
+            8 => ControlMessage::Rings,
             _ => ControlMessage::Ready,
         }),
         Kind::FarAhead => {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PROGRAMS: [&str; 4] = ["sender", "receiver", "wavelet", "latency-film"];
+const PROGRAMS: [&str; 5] = ["duet", "sender", "receiver", "wavelet", "latency-film"];
 
 /// Installs this test as every program, and empty pages; returns where.
 fn installed(test: &str) -> PathBuf {
@@ -65,7 +65,35 @@ fn the_pages_begin_with_the_first_call_and_link_to_what_is_there() {
     for file in ["bin/sender", "share/man/man1/sender.1.gz", "share/applications/duet.desktop"] {
         assert!(root.join("usr").join(file).exists(), "{file} is missing");
     }
+    for file in ["bin/duet", "share/man/man1/duet.1.gz", "share/metainfo/org.duet.Duet.metainfo.xml"] {
+        assert!(root.join("usr").join(file).exists(), "{file} is missing");
+    }
     fs::remove_dir_all(root.parent().unwrap()).unwrap();
+}
+
+/// The icon starts the window, and links of Duet do.
+#[test]
+fn the_desktop_finds_the_window_and_its_links() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/package");
+    let (entry, metainfo) = (package.join("duet.desktop"), package.join("org.duet.Duet.metainfo.xml"));
+    let text = fs::read_to_string(&entry).unwrap();
+    for line in ["Exec=duet %u", "Terminal=false", "MimeType=x-scheme-handler/duet;", "Icon=duet"] {
+        assert!(text.lines().any(|found| found == line), "duet.desktop lacks {line}");
+    }
+    let checks: [(&str, &[&str], &Path, &str); 2] = [
+        ("desktop-file-validate", &[], &entry, "desktop-file-utils"),
+        ("appstreamcli", &["validate", "--no-net"], &metainfo, "appstream"),
+    ];
+    for (program, arguments, file, of) in checks {
+        match Command::new(program).args(arguments).arg(file).output() {
+            Ok(output) => assert!(output.status.success(), "{program}: {output:?}"),
+            Err(_) => {
+                let skipped = package.join("../../.ci/skipped");
+                let note = format!("{}: there is no {program} here, of the package {of}", file.display());
+                assert!(Command::new(skipped).args(["note", &note]).status().unwrap().success());
+            }
+        }
+    }
 }
 
 /// Returns what `readelf` says of a file.

@@ -54,7 +54,7 @@ fn what_is_put_in_may_stand_between() {
 fn every_quoted_sentence_is_in_the_programs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut source = String::new();
-    for folder in ["sender/src", "sender/sending/src", "receiver", "common", "kernels/src"] {
+    for folder in ["sender/src", "sender/calling/src", "sender/sending/src", "receiver", "common", "kernels/src"] {
         collect(&root.join(folder), &mut source);
     }
     let source = plain(&source);

@@ -170,6 +170,22 @@ fn home(seed: u64) -> (Call, f64) {
     (call, bears * (1.0 - way.loss))
 }
 
+/// Nobody has sound beside in these homes, whatever their stalls do to frames.
+#[test]
+fn stalls_are_not_taken_for_sound_beside() {
+    let all = std::env::var_os("SEEDS").is_some();
+    let (mut found, mut calls) = (vec![], 0);
+    for seed in seeds().step_by(if all { 1 } else { 20 }) {
+        let mut call = home(seed).0;
+        call.sender.set_beside(None);
+        call.run(ms(16_000));
+        calls += 1;
+        found.extend(call.sender.beside().0.map(|rate| (seed, rate.as_bps())));
+    }
+    println!("sound found in {} of {calls} homes: {found:?}", found.len());
+    assert!(100 * found.len() <= calls, "sound where none is: {found:?}");
+}
+
 #[test]
 fn after_stalls_the_rate_is_there() {
     let all = std::env::var_os("SEEDS").is_some();

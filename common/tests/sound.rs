@@ -6,11 +6,12 @@ use std::time::Duration;
 use common::path::{Datagram, Directions, Path};
 use common::stream::sound::{SOUND, SoundPacket, SoundReceiver, SoundReceiverEvent, SoundSender, SoundSenderEvent};
 use common::units::{Bitrate, SequenceNumber, Timestamp};
-use common::wire::control::{ByeReason, Click, ControlMessage};
+use common::wire::control::{ByeReason, ControlMessage};
 use common::wire::media::Envelope;
 use common::wire::sound::{COPIES_MAX, EPOCHS, SOUND_HEADER_BYTES, SoundError, SoundHeader, write_body};
 use proptest::prelude::*;
 use sound::adpcm;
+use sound::click::{Metre, Tempo};
 use sound::format::{Channels, Coding, Format};
 use sound::level::Level;
 use sound::unit::Body;
@@ -144,7 +145,7 @@ impl Line {
         };
         let now = line.now;
         line.sender.1.on_connected(now, 1_200);
-        line.sender.0.on_connected(&mut line.sender.1);
+        line.sender.0.on_connected(false, &mut line.sender.1, now);
         line.receiver.1.on_connected(now, 1_200);
         line.receiver.0.on_connected();
         line.talk();
@@ -191,7 +192,16 @@ impl Line {
         } else {
             vec![fill; adpcm::block_bytes(format.channels.count(), format.frames.into())]
         };
-        let packet = SoundPacket { number: self.number, format, capture: now, is_muted, level: Level(9), whole, adpcm };
+        let packet = SoundPacket {
+            number: self.number,
+            format,
+            capture: now,
+            is_muted,
+            level: Level(9),
+            whole,
+            adpcm,
+            captured: Vec::new(),
+        };
         self.number += 1;
         self.sender.0.on_packet(packet);
         let mut came = None;
@@ -218,7 +228,7 @@ fn a_stream_begins_when_there_is_a_microphone_and_somebody_who_plays_it() {
     assert_eq!(line.sender.0.poll_event(), Some(SoundSenderEvent::Streaming));
     let (header, sounds) = line.packet(STEREO, false, true).unwrap();
     assert_eq!((header.number, header.format, header.copies, sounds), (1, STEREO, 0, vec![1]));
-    let click = Click { tempo_mbpm: 120_000, beats: 4, start: line.now };
+    let click = Tempo { metre: Metre::default(), count_in_bars: 1, goes_on: true, start_us: line.now.as_us() };
     line.sender.0.set_click(Some(click));
     line.talk();
     assert_eq!(line.events.last(), Some(&SoundReceiverEvent::Click(Some(click))));

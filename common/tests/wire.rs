@@ -6,7 +6,7 @@ use std::time::Duration;
 use common::latency::OneWay;
 use common::units::{FrameId, SequenceNumber, Timestamp};
 use common::wire::control::{
-    ByeReason, Click, ControlError, ControlMessage, ControlReader, SourceState, StreamId, encode,
+    ByeReason, ControlError, ControlMessage, ControlReader, FoundSound, SourceState, StreamId, encode,
 };
 use common::wire::feedback::{AGES_MAX, FeedbackHeader};
 use common::wire::media::{Content, Envelope, GROUPS_MAX, MediaHeader, ShardPlace};
@@ -18,6 +18,7 @@ use picture::frame::{BitDepth, Chroma, ColourSpace, FrameRate, FrameSize, PixelA
 use picture::params::{CodecParams, StreamParams, Wavelet};
 use picture::run::Form;
 use proptest::prelude::*;
+use sound::click::{BadMetre, Metre, Tempo};
 use sound::format::{Channels, Coding, Format};
 
 fn hex(bytes: &[u8]) -> String {
@@ -124,7 +125,9 @@ fn golden_control_messages() {
     let t = Timestamp::from_us;
     let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     let format = Format { channels: Channels::Stereo, coding: Coding::Pcm24, frames: 128 };
-    let click = Click { tempo_mbpm: 45_495, beats: 4, start: t(300) };
+    let metre = Metre::new(45_495, 4).unwrap();
+    let click = Tempo { metre, count_in_bars: 2, goes_on: true, start_us: 300 };
+    let late = |found| ControlMessage::LateSound { number: 7, found };
     for (message, golden) in [
         (ControlMessage::Hello { version: 1, sends: true }, "03000000 00 01 01"),
         (
@@ -142,11 +145,23 @@ fn golden_control_messages() {
         (ControlMessage::Source { state: SourceState::Stalled }, "02000301 09 01"),
         (ControlMessage::Source { state: SourceState::Lost }, "02000301 09 02"),
         (ControlMessage::Source { state: SourceState::Unusable }, "02000301 09 03"),
+        (ControlMessage::Source { state: SourceState::Withheld }, "02000301 09 04"),
         (ControlMessage::Stalled { total: Duration::from_micros(80_000) }, "06000000 0a fc80380100"),
         (ControlMessage::Bounced(bounce), "09000301 0b 01 02 03 04 05 fb2c01"),
         (ControlMessage::WelcomeSound { format }, "02000301 0c 09"),
-        (ControlMessage::Click(Some(click)), "08000301 0d fbb7b1 04 fb2c01"),
+        (ControlMessage::Click(Some(click)), "0a000301 0d fbb7b1 04 02 01 fb2c01"),
         (ControlMessage::Click(None), "01000301 0e"),
+        (ControlMessage::RecordSound { goes_on: true }, "02000301 0f 01"),
+        (ControlMessage::WantSound { first: 300, count: 2 }, "05000301 10 fb2c01 02"),
+        (late(FoundSound::Sound { format, capture: t(300), sound: vec![8, 9] }), "0a000301 11 07 00 09 fb2c01 020809"),
+        (late(FoundSound::Muted { format, capture: t(2) }), "06000301 11 07 01 09 02 00"),
+        (late(FoundSound::Nothing), "06000301 11 07 02 00 00 00"),
+        (late(FoundSound::Gone), "06000301 11 07 03 00 00 00"),
+        (ControlMessage::SoundEnds { next: 5 }, "02000301 12 05"),
+        (ControlMessage::Text { text: "hä".to_owned() }, "05000301 13 03 68c3a4"),
+        (ControlMessage::Hidden { is_hidden: true }, "02000301 14 01"),
+        (ControlMessage::Recording { is_recording: false }, "02000301 15 00"),
+        (ControlMessage::Rings, "01000000 16"),
     ] {
         let mut bytes = Vec::new();
         let about = (!message.is_of_path()).then_some(StreamId::sent(3));
@@ -209,10 +224,10 @@ fn long_messages_and_reasons_are_refused_or_cut() {
         (&long[..], ControlError::ReasonTooLong),
         (&lying, ControlError::UnknownMessage),
         (&[2, 0, 0, 0, 2, 0], ControlError::BytesBehind),
-        (&[2, 0, 0, 0, 9, 4], ControlError::UnknownSourceState),
+        (&[2, 0, 0, 0, 9, 5], ControlError::UnknownSourceState),
         (&[2, 0, 0, 0, 12, 14], ControlError::Sound(SoundError::UnknownCoding)),
-        (&[4, 0, 0, 0, 13, 9, 4, 0], ControlError::UnknownTempo),
-        (&[6, 0, 0, 0, 13, 251, 183, 177, 17, 0], ControlError::UnknownTempo),
+        (&[6, 0, 0, 0, 13, 9, 4, 0, 1, 0], ControlError::Click(BadMetre)),
+        (&[8, 0, 0, 0, 13, 251, 183, 177, 17, 0, 1, 0], ControlError::Click(BadMetre)),
     ] {
         assert_eq!(read_all(wrong, 5), (vec![], Some(error)), "{wrong:?}");
     }

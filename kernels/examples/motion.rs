@@ -3,8 +3,8 @@
 //! ```text
 //! motion CLIP.y4m..
 //! ```
-//! Clips are 4:2:0 with 8 bits. `STEPS`, `EFFORTS` and `FRAMES` in the environment say which quantiser steps, which efforts and
-//! how many frames; times are of the second half of the frames, of all threads together, the least of `REPEATS` runs.
+//! Clips are 4:2:0 with 8 bits. `STEPS`, `EFFORTS` and `FRAMES` in the environment say which quantiser steps or bytes a frame (as
+//! `8000B`), which efforts and how many frames; times are of the second half of the frames, of all threads together, the least of `REPEATS` runs.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn main() -> anyhow::Result<()> {
         let name = path.rsplit('/').next().unwrap_or(&path);
         for effort in asked("EFFORTS", "medium").split(',') {
             for step in asked("STEPS", "6,12,24,48").split(',') {
-                let run = || Figures::of(&params, &pictures, effort, step.parse()?);
+                let run = || Figures::of(&params, &pictures, effort, target(step)?);
                 let mut figures = run()?;
                 for _ in 1..repeats {
                     let again = run()?;
@@ -54,6 +54,14 @@ fn asked(name: &str, default: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| default.to_owned())
 }
 
+/// Returns a quantiser step, or a number of bytes with a `B` behind it.
+fn target(text: &str) -> anyhow::Result<Target> {
+    Ok(match text.strip_suffix('B') {
+        Some(bytes) => Target::Bytes(bytes.parse()?),
+        None => Target::Step(StepIndex::ONE.coarser_by((8.0 * text.parse::<f32>()?.log2()).round() as u8)),
+    })
+}
+
 /// Of the second half of a clip.
 struct Figures {
     bits: f64,
@@ -64,14 +72,15 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(params: &StreamParams, pictures: &[Vec<u8>], effort: &str, step: f32) -> anyhow::Result<Self> {
+    fn of(params: &StreamParams, pictures: &[Vec<u8>], effort: &str, target: Target) -> anyhow::Result<Self> {
         let effort = match effort {
+            "still" => Effort::Still,
+            "near" => Effort::Near,
             "low" => Effort::Low,
             "medium" => Effort::Medium,
             "high" => Effort::High,
-            other => bail!("{other} is no effort: low, medium or high"),
+            other => bail!("{other} is no effort: still, near, low, medium or high"),
         };
-        let step = StepIndex::ONE.coarser_by((8.0 * step.log2()).round() as u8);
         let mut encoder = ClipEncoder::open(params, 1, effort, BackendChoice::Cpu)?;
         let mut decoder = ClipDecoder::open(params, BackendChoice::Cpu)?;
         let mut out = Picture::for_stream(params.chroma, params.size);
@@ -81,7 +90,7 @@ impl Figures {
         for (at, picture) in pictures.iter().enumerate() {
             let began = processor_time();
             let picture_ref = PictureRef::new(PixelFormat::I420, params.size, picture)?;
-            let frame = encoder.encode(picture_ref, Target::Step(step))?;
+            let frame = encoder.encode(picture_ref, target)?;
             let encoded = processor_time();
             decoder.decode(frame.reference, &ReceivedFrame::from(&frame), &mut out)?;
             let ended = processor_time();

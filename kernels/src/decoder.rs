@@ -11,6 +11,7 @@ use crate::apart::{self, Lost, Patience, Runner};
 use crate::coder::{State, StateDecoder, decoder_on_the_processor, open_state_decoder};
 use crate::fallback::{Replaceable, decoder_instead, with_processor};
 use crate::open::open_decoder;
+use crate::threads;
 use crate::{Backend, BackendInfo, CodecError, DecodeError, DecodeTimes, FrameDecoder, OpenError, Options, Picture};
 
 /// Turns the frames of a stream, as far as they arrived, into pictures.
@@ -267,7 +268,7 @@ impl Decoder {
     /// Makes ready for a frame that refers to `state`, for a time in which no frame waits. A device needs nothing.
     pub fn expect(&mut self, state: &State) {
         if let Runner::Here(Core::Predicted(decoder)) = &mut self.runner {
-            decoder.expect(state);
+            threads::that_pay(self.params.size, || decoder.expect(state));
         }
     }
 
@@ -307,9 +308,11 @@ impl Decoder {
     }
 
     /// Works with the decoder on this thread; none if it is on another one.
-    fn here<A>(&mut self, work: impl FnOnce(&mut Core) -> A) -> Option<A> {
+    fn here<A: Send>(&mut self, work: impl FnOnce(&mut Core) -> A + Send) -> Option<A> {
         let Runner::Here(core) = &mut self.runner else { return None };
-        let done = work(core);
+        // A driver may hold its thread.
+        let done =
+            if core.backend().is_device() { work(core) } else { threads::that_pay(self.params.size, || work(core)) };
         (self.times, self.damaged) = (core.times(), core.damaged_blocks());
         if core.backend().is_device() != self.backend.is_device() {
             self.backend = core.backend().clone();

@@ -15,6 +15,7 @@ use crate::apart::{self, Lost, Patience, Runner};
 use crate::coder::{Effort, PredictedEncoder, State, encoder_on_the_processor, open_predicted_encoder};
 use crate::fallback::{Replaceable, encoder_instead, with_processor};
 use crate::open::open_encoder;
+use crate::threads;
 use crate::{
     Backend, BackendInfo, CodecError, DecodeError, EncodeError, EncodeTimes, FrameEncoder, OpenError, Options,
     PictureRef, Target,
@@ -311,9 +312,11 @@ impl Encoder {
     }
 
     /// Works with the coder on this thread; none if it is on another one.
-    fn here<A>(&mut self, work: impl FnOnce(&mut Core) -> A) -> Option<A> {
+    fn here<A: Send>(&mut self, work: impl FnOnce(&mut Core) -> A + Send) -> Option<A> {
         let Runner::Here(core) = &mut self.runner else { return None };
-        let done = work(core);
+        // A driver may hold its thread.
+        let done =
+            if core.backend().is_device() { work(core) } else { threads::that_pay(self.params.size, || work(core)) };
         self.figures = core.figures();
         if core.backend().is_device() != self.backend.is_device() {
             self.backend = core.backend().clone();

@@ -51,6 +51,7 @@ mod element;
 mod encoder;
 mod error;
 mod fallback;
+mod fused;
 mod lifting;
 #[cfg(feature = "lossless")]
 mod lossless;
@@ -70,6 +71,7 @@ mod rate;
 mod reference;
 mod sample;
 mod tables;
+mod threads;
 mod transform;
 pub mod tune;
 

@@ -141,7 +141,7 @@ impl RoundedStep {
 }
 
 macro_rules! float {
-    ($float:ident, $element:ident) => {
+    ($float:ident, $element:ident, $fused:path) => {
         impl Sample for $float {
             const ELEMENT: Element = Element::$element;
 
@@ -155,12 +155,12 @@ macro_rules! float {
 
             #[inline(always)]
             fn lift(self, coefficient: Self, left: Self, right: Self) -> Self {
-                coefficient.mul_add(left + right, self)
+                $fused(coefficient, left + right, self)
             }
 
             #[inline(always)]
             fn unlift(self, coefficient: Self, left: Self, right: Self) -> Self {
-                (-coefficient).mul_add(left + right, self)
+                $fused(-coefficient, left + right, self)
             }
 
             #[inline(always)]
@@ -199,8 +199,8 @@ macro_rules! float {
     };
 }
 
-float!(f32, F32);
-float!(f64, F64);
+float!(f32, F32, crate::fused::fused);
+float!(f64, F64, f64::mul_add);
 
 impl Sample for i32 {
     const ELEMENT: Element = Element::I32;

@@ -97,6 +97,46 @@ fn every_effort_and_format_gives_what_decodes() {
     }
 }
 
+/// A sender whose time changes.
+#[test]
+fn another_effort_for_each_frame_gives_what_decodes() {
+    use Effort::{Last, Low, Near, Still};
+    let params = stream((200, 120), Chroma::C420, 1);
+    let mut encoders = BACK_ENDS.map(|choice| Encoder::open(&params, choice).unwrap());
+    let mut decoder = ClipDecoder::open(&params, BackendChoice::Reference).unwrap();
+    let (mut out, mut states) = (Picture::decoded_from(&params), [None, None, None]);
+    let (mut vectors, mut pictures) = (Vec::new(), clip(&params, 5));
+    // The upper three quarters rest, so that it is worth predicting frames of which nothing moves.
+    let (first, others) = pictures.split_first_mut().unwrap();
+    for picture in others {
+        let planes = params.chroma.channels().iter().scan(0, |start, &channel| {
+            let pixels = params.chroma.plane_size(params.size, channel).pixels();
+            Some(std::mem::replace(start, *start + pixels)..*start - pixels / 4)
+        });
+        planes.for_each(|rows| picture.data_mut()[rows.clone()].copy_from_slice(&first.data()[rows]));
+    }
+    for (picture, effort) in pictures.iter().zip([Still, Low, Last, Still, Near]) {
+        let mut frames = Vec::new();
+        for (encoder, state) in encoders.iter_mut().zip(&mut states) {
+            encoder.set_search(effort, None);
+            frames.push(encoder.encode(picture.as_ref(), STEP, state.as_ref().map(|state| (1, state))).unwrap());
+            *state = encoder.state().unwrap();
+        }
+        let frame = &frames[0];
+        decoder.decode(frame.reference, &ReceivedFrame::from(frame), &mut out).unwrap();
+        for (state, coded) in states.iter().zip(&frames) {
+            assert!(coded == frame && state.as_ref().unwrap().picture() == &out, "{effort:?}");
+        }
+        let slices = 0..VectorLayout::new(params.size).slices();
+        let bytes = slices.map(|slice| frame.block(slice).len()).sum::<usize>();
+        vectors.push((frame.reference, bytes));
+    }
+    // What moves is found, goes on, rests, and is found again near where it was last.
+    assert!(vectors[1..].iter().all(|&(reference, _)| reference == 1), "{vectors:?}");
+    let [still, others] = [vectors[3].1, [1, 2, 4].map(|at| vectors[at].1).into_iter().min().unwrap()];
+    assert!(still < others, "{vectors:?}");
+}
+
 #[test]
 fn motion_saves_bytes_and_a_cut_costs_none() {
     let params = stream((200, 120), Chroma::C420, 1);

@@ -25,7 +25,7 @@ use shell::settings::{LatencyLimit, OwnSide};
 use shell::slot::{Slot, Taken};
 use showing::present::Seen;
 use showing::sink::SinkSpec;
-use showing::{Network, run_over};
+use showing::{Network, Shows, run_over};
 
 use crate::run::has_peer;
 
@@ -89,6 +89,8 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<Receive
         latency_limit,
         seen: Some(Box::new(seen(own, ways.clone(), pictures.clone()))),
         sound: None,
+        talk: None,
+        view: Arc::default(),
     };
     tracing::info!("sending every picture back, for `sender --latency-test` at the other side");
     let Sending { mut link, threads, .. } = sending;
@@ -100,7 +102,7 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<Receive
         pictures.close();
         threads.end(linked)
     };
-    run_over(network, config, sinks, None, turn)
+    run_over(network, config, Shows::Specs(sinks), None, turn)
 }
 
 /// Returns the configuration of what goes back: without prediction, whose states the other side would have to report, and without

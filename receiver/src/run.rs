@@ -1,5 +1,7 @@
 //! `run`: receives until there is nothing more to show.
 
+use std::sync::Arc;
+
 use common::config::{LinkMode, ReceiverConfig, SharedConfig};
 use common::path::Directions;
 use common::stats::ReceiverReport;
@@ -8,14 +10,14 @@ use common::stream::video::VIDEO;
 use common::units::Bitrate;
 use common::wire::control::StreamId;
 use net::failure::Failure;
-use net::link::{LinkOptions, LiveRate, NOBODY, Streams, Waker};
+use net::link::{HangUp, LinkOptions, LiveRate, NOBODY, Streams, Waker};
 use net::tls::Protocol;
 use shell::cli::INTRODUCE;
 use shell::control;
 use shell::settings::LatencyLimit;
 use shell::sound::{Role, hurry};
 use showing::sink::SinkSpec;
-use showing::{Network, run_over};
+use showing::{Network, Shows, run_over};
 
 use crate::sound::Sound;
 
@@ -42,13 +44,25 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u6
     settings.extend(audible.iter().flat_map(|audible| audible.side.settings()));
     let _control = control::serve("receiver", &config.shared, settings);
     let (waker_of_view, pulses) = (waker.clone(), Vec::new());
-    let network =
-        Network { waker: waker_of_view, hang_up: None, pulses, own: None, latency_limit, seen: None, sound: audible };
-    run_over(network, config, sinks, frames, move |mut link| {
-        if sound.is_some() {
+    // All streams end together: a recording of the sound says what it lacks before the pictures say goodbye.
+    let hang_up = HangUp::new(waker.clone());
+    let network = Network {
+        waker: waker_of_view,
+        hang_up: Some(hang_up.clone()),
+        pulses,
+        own: None,
+        latency_limit,
+        seen: None,
+        sound: audible,
+        talk: None,
+        view: Arc::default(),
+    };
+    run_over(network, config, Shows::Specs(sinks), frames, move |mut link| {
+        if let Some(sound) = &mut sound {
             hurry(Role::Network);
+            sound.heard.record(link.recording());
         }
-        let call = Streams::new(Directions::Receives, nothing);
+        let call = Streams::new(Directions::Receives, nothing).ended_by(hang_up);
         let call = sound.iter_mut().fold(call, |call, sound| call.with(StreamId::received(SOUND), &mut sound.heard));
         let call = call.with(StreamId::received(VIDEO), &mut link);
         let linked = net::link::run(options, &waker, &mut [call]);

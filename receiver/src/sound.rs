@@ -27,13 +27,14 @@ impl Sound {
         let side = SoundSide::default();
         let (speaker, heard, worker) = Speaker::start(&side)?;
         let audible = Audible { side: side.clone(), hearing: heard.hearing(), sync: shared.sound.sync };
-        let make = move |card: &CardInfo| Halves { capture: None, playback: Some(speaker.half(card)) };
+        let make = move |card: &CardInfo| Halves { capture: None, playback: Some(speaker.half(card, None)) };
         let card = shell::sound::keep(spec, &shared.sound, (false, true), Box::new(make), &side)?;
         Ok(Some(Self { heard, audible, card, worker }))
     }
 
-    /// Closes the card and ends the thread.
-    pub(crate) fn end(self) -> Result<(), Failure> {
+    /// Ends the recording, closes the card and ends the thread.
+    pub(crate) fn end(mut self) -> Result<(), Failure> {
+        self.heard.end_recording();
         drop(self.card);
         self.worker.end()
     }

@@ -12,8 +12,6 @@ use shell::cli::{Command, CommonFlags, call, replace};
 use shell::config::load;
 use showing::Resolved as Receiving;
 
-use crate::call;
-
 /// The first thing that people look for.
 const EXAMPLE: &str = "Example: `sender invite clara` prints a ticket, with which clara types `sender join TICKET robert`. From then on \
                        `sender call clara --rate 10M` there and here is a call.";
@@ -131,9 +129,9 @@ pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     // It looks at what a call would need.
     let examines = matches!(&cli.command, Some(Task::Common(Command::Doctor { .. })));
     let receiving = match &cli.also_receive {
-        Some(path) => Some(call::of_other_file(path, sinks, &cli.common, &config)?),
+        Some(path) => Some(calling::of_other_file(path, sinks, &cli.common, &config)?),
         None if config.shared.share_port || cli.latency_test || examines => {
-            Some(call::of_one_file(&file, sinks, path)?)
+            Some(calling::of_one_file(&file, sinks, path)?)
         }
         None => None,
     };

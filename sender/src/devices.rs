@@ -163,7 +163,9 @@ const EXAMINED_WITHIN: Duration = Duration::from_secs(8);
 /// Takes pictures of the camera and decodes them: what it lists says little.
 fn camera(config: &SenderConfig, spec: &SourceSpec) -> Check {
     let &SourceSpec::Camera { index, size, rate } = spec else {
-        return Check::new("source", Status::Ok, "no camera is asked for", None);
+        let detail =
+            if *spec == SourceSpec::None { "no pictures are sent: sound only" } else { "no camera is asked for" };
+        return Check::new("source", Status::Ok, detail, None);
     };
     let (size, rate) = (size.or(config.size), rate.or(config.frame_rate));
     let fail = |detail: String, advice: &str| Check::new("source", Status::Fail, detail, Some(advice.to_owned()));

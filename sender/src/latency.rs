@@ -18,7 +18,7 @@ use net::tls::Protocol;
 use shell::settings::{LatencyLimit, OwnSide};
 use showing::Resolved;
 use showing::present::Seen;
-use showing::{Network, run_over};
+use showing::{Network, Shows, run_over};
 
 use sending::source::SourceSpec;
 use sending::{Sending, Start};
@@ -49,6 +49,8 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved
         latency_limit: LatencyLimit::new(receiving.config.latency_max),
         seen: Some(Box::new(seen(Arc::clone(&trips)))),
         sound: None,
+        talk: None,
+        view: Arc::default(),
     };
     let (Sending { mut link, threads, .. }, rate) = (sending, config.rate);
     let counted = Arc::clone(&trips);
@@ -62,7 +64,7 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved
         link.report_final();
         threads.end(linked)
     };
-    run_over(network, &receiving.config, &receiving.sinks, None, turn)?;
+    run_over(network, &receiving.config, Shows::Specs(&receiving.sinks), None, turn)?;
     match lock(&trips).latency() {
         Some(latency) => print!("{}", report(&latency)),
         None => println!("ended before a picture came back"),

@@ -2,22 +2,24 @@
 
 #![forbid(unsafe_code)]
 
-mod call;
 mod cli;
 mod devices;
 mod latency;
 mod linktest;
 mod run;
-mod sound;
 mod sound_test;
 
 use std::process::ExitCode;
 
+use calling::Call;
+use common::config::SenderConfig;
 use net::failure::Failure;
+use sending::source::SourceSpec;
 use shell::cli::Command;
 use shell::commands;
 use shell::exit::report;
 use shell::signals;
+use showing::Resolved as Receiving;
 
 use crate::cli::{Cli, Resolved, Task, resolve};
 use crate::sound_test::SoundTest;
@@ -25,6 +27,16 @@ use crate::sound_test::SoundTest;
 fn main() -> ExitCode {
     let parsed = signals::take_over().and_then(|()| shell::cli::parse::<Cli>());
     report("sender", parsed.and_then(|cli| dispatch(&cli)))
+}
+
+/// Calls until both directions have ended.
+fn call(
+    config: &SenderConfig,
+    source: &SourceSpec,
+    receiving: &Receiving,
+    frames_max: Option<u64>,
+) -> Result<(), Failure> {
+    Call::open(config, source, &receiving.config, frames_max)?.run(&receiving.sinks)
 }
 
 fn dispatch(cli: &Cli) -> Result<(), Failure> {
@@ -50,7 +62,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             signals::serve();
             match receiving {
                 Some(receiving) if cli.latency_test => latency::run(&config, &source, &receiving),
-                Some(receiving) => call::run(&config, &source, &receiving, cli.common.frames),
+                Some(receiving) => call(&config, &source, &receiving, cli.common.frames),
                 None => run::run(&config, &source, cli.common.frames),
             }
         }

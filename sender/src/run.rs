@@ -1,5 +1,6 @@
 //! `run`: sends until there is nothing more to send.
 
+use calling::Sound;
 use common::config::SenderConfig;
 use common::path::Directions;
 use common::stream::video::VIDEO;
@@ -15,14 +16,12 @@ use shell::settings::OwnSide;
 use shell::signals;
 use shell::sound::{Role, hurry};
 
-use crate::sound::Sound;
-
 /// Streams until the source ends, `frames_max` frames are coded, or a signal comes; if there is such an end, also until
 /// the receiver is done.
 pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) -> Result<(), Failure> {
     let waker = Waker::default();
     let own = OwnSide::new(config.rate, config.rate_most, config.effects);
-    let mut sound = Sound::start(&config.shared, &waker, false)?;
+    let mut sound = Sound::start(&config.shared, &waker, false, config.record.is_some())?;
     let side = sound.as_ref().map(|sound| sound.audible.side.clone());
     let start = Start { frames_max, receives: false, sound: side, ..Start::new(config, &waker, &own) };
     let mut sending = Sending::from_spec(config, spec, start)?;
@@ -31,8 +30,9 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u
     let _control = control::serve("sender", &config.shared, settings);
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
-    if sound.is_some() {
+    if let Some(sound) = &mut sound {
         hurry(Role::Network);
+        sound.record(None, sending.link.recording());
     }
     let call = Streams::new(Directions::Sends, config.rate);
     let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));

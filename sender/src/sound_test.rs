@@ -48,12 +48,18 @@ impl Playback for Played {
 
 /// Plays and captures, and prints what it found.
 pub(crate) fn run(test: &SoundTest) -> Result<(), Failure> {
+    let only_jack = || Failure::usage("only JACK ties a card's output to its input: leave --tied out and use a cable");
+    if test.is_tied && matches!(test.card, CardSpec::Alsa(_)) {
+        return Err(only_jack());
+    }
+    // Before it is heard.
+    println!("noise of {:.0} dB for {} s: take headphones off", 20.0 * LOUDNESS.log10(), test.seconds);
     let (mut captured, mut card) = start(test)?;
     let info = card.info().clone();
-    println!("{}: noise of {:.0} dB for {} s: take headphones off", told(&info), 20.0 * LOUDNESS.log10(), test.seconds);
     if test.is_tied && !card.tie_back() {
-        return Err(Failure::usage("only JACK ties a card's output to its input: leave --tied out and use a cable"));
+        return Err(only_jack());
     }
+    println!("{info}");
     let mut search = Search::default();
     let (begin, limit) = (Instant::now(), Duration::from_secs(test.seconds));
     while begin.elapsed() < limit {
@@ -85,11 +91,6 @@ fn start(test: &SoundTest) -> Result<(rtrb::Consumer<(u64, f32)>, Card), Failure
 
 fn ms(frames: usize) -> f64 {
     frames as f64 * 1e3 / f64::from(RATE_HZ)
-}
-
-fn told(info: &CardInfo) -> String {
-    let frames = info.period_frames;
-    format!("{}, {} Hz, periods of {frames} frames ({:.1} ms)", info.name, info.rate_hz, ms(frames as usize))
 }
 
 fn report(info: &CardInfo, found: Found, xruns: u64) -> Result<String, Failure> {
@@ -136,6 +137,6 @@ mod tests {
         );
         let failure = report(&info, Found::default(), 0).unwrap_err();
         assert!(failure.code() == 3 && failure.message.contains("by a cable"), "{failure}");
-        assert_eq!(told(&info), "alsa:default, 48000 Hz, periods of 64 frames (1.3 ms)");
+        assert_eq!(info.to_string(), "alsa:default, 48000 Hz, periods of 64 frames (1.3 ms)");
     }
 }

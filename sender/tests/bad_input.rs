@@ -238,28 +238,6 @@ fn before_the_introduction_doctor_fails_for_one_thing() {
 }
 
 #[test]
-fn the_desktop_entry_leads_to_a_call_or_says_what_is_missing() {
-    let home = Home::new();
-    let entry = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/package/duet.desktop");
-    let entry = std::fs::read_to_string(entry).unwrap();
-    let quoted = entry.lines().find_map(|line| line.strip_prefix("Exec=sh -c \"")?.strip_suffix('"'));
-    let command = quoted.unwrap_or_else(|| panic!("{entry}"));
-    assert!(
-        !command.contains(['"', '`', '$', '\\', '%']),
-        "the Desktop Entry Specification has these escaped: {command}"
-    );
-    let programs = Path::new(env!("CARGO_BIN_EXE_sender")).parent().unwrap();
-    let path = format!("{}:/usr/bin:/bin", programs.display());
-    let mut shell = Command::new("sh");
-    shell.args(["-c", command]).env_clear().env("HOME", &home.0).env("PATH", path).stdin(Stdio::null());
-    let output = shell.output().unwrap();
-    let [said, told] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
-    assert!(told.contains("there is nobody to call yet: `sender invite NAME` prints a ticket"), "{told}");
-    // The terminal closes with the command.
-    assert!(said.contains("Press Enter"), "{said}");
-}
-
-#[test]
 fn doctor_has_a_line_for_all_that_sending_and_a_call_need() {
     let home = Home::new();
     let arguments = with_peer("pattern:size=64x64", &["--listen", "127.0.0.1:0"]);

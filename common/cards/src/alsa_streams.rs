@@ -17,7 +17,7 @@ use crate::info::{Backend, CardInfo, Shared};
 use crate::listed::{Listed, Offer};
 use crate::period::{Capturing, Playing, monotonic_us};
 use crate::priority::{self, Role};
-use crate::smoothed::Smoothed;
+use crate::smoothed::{Lost, Smoothed};
 
 /// Forms of samples that we take, the best first.
 const FORMATS: [SampleFormat; 4] = [SampleFormat::F32, SampleFormat::I32, SampleFormat::I24, SampleFormat::I16];
@@ -258,7 +258,8 @@ impl Timed {
                 shared.not_raised[self.place].store(thread, Ordering::Release);
             }
         }
-        self.smoothed.next(monotonic_us(), frames, self.lost.swap(false, Ordering::AcqRel))
+        let lost = if self.lost.swap(false, Ordering::AcqRel) { Lost::Some } else { Lost::Nothing };
+        self.smoothed.next(monotonic_us(), frames, lost)
     }
 }
 

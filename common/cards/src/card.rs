@@ -12,8 +12,13 @@ use crate::listed::Listed;
 use crate::priority::{Role, raise_thread};
 use crate::spec::CardSpec;
 
-/// A card that has called for nothing for so long is gone, us. A stalled computer comes back sooner, a hanging driver never.
-const SILENT_US: u64 = 1_000_000;
+/// A card that has called for nothing for so long is gone, us: for its first period, and for each other one. PipeWire ends without a
+/// word to its clients. A hanging driver never comes back.
+const SILENT_US: (u64, u64) = (1_000_000, 500_000);
+/// Most that counts between two looks, us: a computer that stood still has not looked.
+const LOOK_US_MAX: u64 = 200_000;
+/// Late periods from which on one that falls silent has periods that are too short for its driver.
+const XRUNS_MANY: u64 = 10;
 /// ALSA's device of a user who has named none.
 const DEFAULT: &str = "default";
 
@@ -92,6 +97,11 @@ impl Card {
         self.shared.xruns.load(Ordering::Relaxed)
     }
 
+    /// Returns true if so many periods came too late that longer ones are needed.
+    pub(crate) fn is_too_short(&self) -> bool {
+        self.info.backend == Backend::Alsa && self.xruns() >= XRUNS_MANY
+    }
+
     /// Returns how many periods it has served.
     pub fn periods(&self) -> u64 {
         self.shared.captured.load(Ordering::Relaxed).max(self.shared.played.load(Ordering::Relaxed))
@@ -122,7 +132,10 @@ impl Card {
             is_silent |= channels.is_some() && watched.is_silent(periods.load(Ordering::Relaxed), now_us);
         }
         if is_silent {
-            return Some(Change::Gone("the sound card calls no more"));
+            return Some(Change::Gone(match self.is_too_short() {
+                true => "the sound card's periods are too short for its driver: all come too late, so take longer ones",
+                false => "the sound card calls no more",
+            }));
         }
         for thread in &self.shared.not_raised {
             let thread = thread.swap(0, Ordering::AcqRel);
@@ -146,18 +159,20 @@ impl Card {
 /// Finds a card that calls no more.
 #[derive(Debug, Default)]
 struct Watched {
-    last: Option<(u64, u64)>,
+    periods: u64,
+    looked_us: Option<u64>,
+    silent_us: u64,
 }
 
 impl Watched {
     fn is_silent(&mut self, periods: u64, now_us: u64) -> bool {
-        match self.last {
-            Some((before, since)) if before == periods => now_us.saturating_sub(since) >= SILENT_US,
-            _ => {
-                self.last = Some((periods, now_us));
-                false
-            }
+        let looked_us = self.looked_us.replace(now_us).unwrap_or(now_us);
+        if periods == self.periods {
+            self.silent_us += now_us.saturating_sub(looked_us).min(LOOK_US_MAX);
+        } else {
+            (self.periods, self.silent_us) = (periods, 0);
         }
+        self.silent_us >= if periods == 0 { SILENT_US.0 } else { SILENT_US.1 }
     }
 }
 
@@ -169,17 +184,22 @@ mod tests {
     fn only_a_card_that_stays_silent_is_gone() {
         let mut watched = Watched::default();
         let (mut periods, mut now_us) = (0, 5_000_000);
-        let mut after = |more: u64, us: u64| {
+        let mut after = |more: u64, looks: u64, us: u64| {
             periods += more;
-            now_us += us;
-            watched.is_silent(periods, now_us)
+            (0..looks).any(|_| {
+                now_us += us;
+                watched.is_silent(periods, now_us)
+            })
         };
-        assert!(!after(0, 0));
-        assert!(!after(0, 999_999), "the first period may take its time");
-        assert!(!after(1, 900_000));
-        assert!(!after(0, 200_000), "a stall of 200 ms");
-        assert!(!after(1, 0));
-        assert!(!after(0, 999_999));
-        assert!(after(0, 1));
+        assert!(!after(0, 10, 100_000), "the first period may take its time");
+        assert!(!after(1, 1, 100_000));
+        assert!(!after(0, 4, 100_000), "a stall of the card");
+        assert!(!after(1, 1, 100_000));
+        assert!(!after(0, 2, 3_600_000_000), "the computer has slept twice");
+        assert!(!after(1, 1, 100_000));
+        assert!(!after(0, 4, 100_000));
+        assert!(after(0, 1, 100_000));
+        let mut never = Watched::default();
+        assert!((0..=10).map(|look| never.is_silent(0, look * 100_000)).eq((0..=10).map(|look| look == 10)));
     }
 }

@@ -44,6 +44,14 @@ pub struct CardInfo {
     pub output_latency_frames: u32,
 }
 
+impl fmt::Display for CardInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, rate_hz, period_frames, .. } = self;
+        let ms = f64::from(*period_frames) * 1e3 / f64::from(*rate_hz);
+        write!(f, "{name}, {rate_hz} Hz, periods of {period_frames} frames ({ms:.1} ms)")
+    }
+}
+
 /// Counts that callbacks share with the owner of a card. Nothing here waits.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {

@@ -2,6 +2,7 @@
 //! place of `jack`.
 
 use std::collections::BTreeSet;
+use std::ffi::{CStr, c_char};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,15 +10,16 @@ use jack::{
     AsyncClient, AudioIn, AudioOut, Client, ClientOptions, ClientStatus, Control, Error, LatencyType, LoggerType,
     NotificationHandler, Port, PortFlags, PortId, ProcessHandler, ProcessScope,
 };
+use sound::RATE_HZ;
 use sound::format::Channels;
-use sound::{Cycle, RATE_HZ};
 
 use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
 use crate::listed::{Listed, Offer};
-use crate::period::{Capturing, Playing, Unwrapped, monotonic_us};
+use crate::period::{Capturing, Playing, monotonic_us};
 use crate::server_clock::ServerClock;
+use crate::smoothed::{Lost, Smoothed};
 
 /// Name of the client; the server adds a number to a second one's.
 const CLIENT: &str = "Duet";
@@ -47,6 +49,7 @@ pub(crate) fn open(
     if let (Some(name), true, true) = (name, sources.is_empty(), drains.is_empty()) {
         return Err(CardError::NoJackClient { name: name.to_owned(), there: there(&client) });
     }
+    let period_frames = period(&client, wanted.frames);
     let info = CardInfo {
         backend: Backend::Jack,
         name: match (name, sources.first().or(drains.first())) {
@@ -55,7 +58,7 @@ pub(crate) fn open(
             (None, None) => "jack".to_owned(),
         },
         rate_hz: client.sample_rate(),
-        period_frames: client.buffer_size(),
+        period_frames,
         capture: wanted.capture,
         playback: wanted.playback,
         input_latency_frames: latency(&client, &sources, LatencyType::Capture),
@@ -72,8 +75,9 @@ pub(crate) fn open(
         outputs,
         capturing: halves.capture.zip(wanted.capture).map(|(half, channels)| Capturing::new(half, channels)),
         playing: halves.playback.zip(wanted.playback).map(|(half, channels)| Playing::new(half, channels)),
-        frame: Unwrapped::default(),
+        next_frame: None,
         clock: ServerClock::default(),
+        smoothed: Smoothed::default(),
         shared: shared.clone(),
     };
     let active = client.activate_async(Notified(shared.clone()), process).map_err(refused)?;
@@ -103,6 +107,28 @@ fn connect() -> Result<Client, CardError> {
         Err(Error::LibraryError(_)) => Err(CardError::NoJackLibrary),
         Err(error) => Err(refused(error)),
     }
+}
+
+/// Environment of a user who has told PipeWire a period.
+const TOLD: [&str; 2] = ["PIPEWIRE_LATENCY", "PIPEWIRE_QUANTUM"];
+
+/// Returns the frames of a period. PipeWire has 1024 unless somebody asks for fewer, and is asked; in JACK's own server all programs have
+/// the period that its user has chosen.
+fn period(client: &Client, wanted: u32) -> u32 {
+    let had = client.buffer_size();
+    let may_ask = had > wanted && is_pipewire() && TOLD.iter().all(|name| std::env::var_os(name).is_none());
+    // What it does not grant is seen in the periods that come.
+    if may_ask && client.set_buffer_size(wanted).is_ok() { wanted } else { had }
+}
+
+/// Returns true if libjack is PipeWire's, which says so in its version.
+fn is_pipewire() -> bool {
+    let Ok(library) = jack::jack_sys::library() else { return false };
+    type Version = unsafe extern "C" fn() -> *const c_char;
+    // SAFETY: the function has this type in both libraries, and returns a text that stays.
+    let version =
+        unsafe { library.get::<Version>(b"jack_get_version_string\0").ok().map(|version| CStr::from_ptr(version())) };
+    version.is_some_and(|version| version.to_string_lossy().contains("PipeWire"))
 }
 
 fn refused(error: Error) -> CardError {
@@ -247,8 +273,10 @@ struct Process {
     outputs: Vec<Port<AudioOut>>,
     capturing: Option<Capturing>,
     playing: Option<Playing>,
-    frame: Unwrapped,
+    /// Frame at which the server's next cycle should begin.
+    next_frame: Option<u32>,
     clock: ServerClock,
+    smoothed: Smoothed,
     shared: Arc<Shared>,
 }
 
@@ -261,7 +289,12 @@ impl ProcessHandler for Process {
             Ok(times) => (times.current_frames, times.current_usecs),
             Err(_) => (scope.last_frame_time(), server_us),
         };
-        let cycle = Cycle { frame: self.frame.next(frame), us: self.clock.ours(us) };
+        let lost = match self.next_frame.map_or(0, |next| frame.wrapping_sub(next)) {
+            0 => Lost::Nothing,
+            lost => Lost::Counted(lost.into()),
+        };
+        self.next_frame = Some(frame.wrapping_add(scope.n_frames()));
+        let cycle = self.smoothed.next(self.clock.ours(us), frames, lost);
         let mut inputs: [&[f32]; 2] = [&[]; 2];
         inputs.iter_mut().zip(&self.inputs).for_each(|(to, port)| *to = port.as_slice(scope));
         let mut outputs: [&mut [f32]; 2] = [&mut [], &mut []];

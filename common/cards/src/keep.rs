@@ -16,6 +16,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// `auto` waits so long for the JACK server that it had before it takes ALSA: a card that is taken meanwhile would keep the server
 /// from starting anew.
 const JACK_AWAITED_US: u64 = 10_000_000;
+/// An attempt that makes halves in vain is made half as often after each, down to once in 1.6 s.
+const FAILED_MAX: u32 = 4;
 /// Whoever ends waits so long for a driver.
 const END: Duration = Duration::from_secs(2);
 
@@ -96,13 +98,21 @@ impl Keeper {
             match &mut card {
                 None => {
                     let spec = self.waiting.spec(&self.spec, now_us);
-                    match open(&spec, self.wanted, &mut self.make) {
+                    let mut has_made = false;
+                    let mut make = |card: &CardInfo| {
+                        has_made = true;
+                        (self.make)(card)
+                    };
+                    match open(&spec, self.wanted, &mut make) {
                         Ok(opened) => {
                             self.waiting.on_open();
                             (self.tell)(News::Open(opened.info().clone()));
                             (card, counted) = (Some(opened), 0);
                         }
-                        Err(error) => self.without(&error.to_string()),
+                        Err(error) => {
+                            self.waiting.on_failed(has_made);
+                            self.without(&error.to_string());
+                        }
                     }
                 }
                 Some(open) => {
@@ -114,13 +124,17 @@ impl Keeper {
                         Some(Change::Period(frames)) => (self.tell)(News::Period(frames)),
                         Some(Change::Gone(why)) => {
                             self.waiting.on_gone(open.info().backend, now_us);
+                            if open.is_too_short() {
+                                self.wanted.frames = longer(open.info().period_frames);
+                            }
                             card = None;
                             self.without(why);
                         }
                     }
                 }
             }
-            match ends.recv_timeout(LOOK) {
+            let wait = if card.is_some() { LOOK } else { self.waiting.wait() };
+            match ends.recv_timeout(wait) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -134,10 +148,20 @@ impl Keeper {
     }
 }
 
+/// Longest period that is asked for where shorter ones come too late, frames.
+const LONGEST: u32 = 2048;
+
+/// Returns the period to ask for where one of `frames` is too short for the card.
+fn longer(frames: u32) -> u32 {
+    frames.max((2 * frames).min(LONGEST))
+}
+
 /// Knowledge while there is no card. Pure: time is handed in.
 #[derive(Debug, Default)]
 struct Waiting {
     told: Option<String>,
+    /// Attempts that failed one after another with halves that had been made.
+    failed: u32,
     jack_until_us: Option<u64>,
 }
 
@@ -148,6 +172,16 @@ impl Waiting {
             (CardSpec::Auto, Some(until_us)) if now_us < until_us => CardSpec::Jack(None),
             _ => asked.clone(),
         }
+    }
+
+    /// Notes an attempt that failed. `has_made`: halves had been made for it, which others have taken notice of.
+    fn on_failed(&mut self, has_made: bool) {
+        self.failed = if has_made { (self.failed + 1).min(FAILED_MAX) } else { 0 };
+    }
+
+    /// Returns the time until the next attempt.
+    fn wait(&self) -> Duration {
+        LOOK * (1 << self.failed)
     }
 
     fn on_open(&mut self) {
@@ -180,6 +214,23 @@ mod tests {
         assert_eq!(waiting.spec(&named, 6_000_000), named);
         waiting.on_gone(Backend::Alsa, 16_000_000);
         assert_eq!(waiting.spec(&CardSpec::Auto, 16_000_000), CardSpec::Auto);
+    }
+
+    #[test]
+    fn halves_are_made_in_vain_more_and_more_rarely() {
+        let mut waiting = Waiting::default();
+        let mut after = |has_made| {
+            waiting.on_failed(has_made);
+            waiting.wait().as_millis()
+        };
+        assert_eq!([false, false].map(&mut after), [100, 100], "a server that does not answer is soon there");
+        assert_eq!([true; 6].map(&mut after), [200, 400, 800, 1600, 1600, 1600]);
+        assert_eq!(after(false), 100);
+    }
+
+    #[test]
+    fn a_period_that_is_too_short_becomes_longer_and_none_shorter() {
+        assert_eq!([64, 256, 1024, 2048, 8192].map(longer), [128, 512, 2048, 2048, 8192]);
     }
 
     #[test]

@@ -84,22 +84,6 @@ impl Playing {
     }
 }
 
-/// Makes one count of a 32-bit one that wraps, as JACK's frames do after a day.
-#[derive(Debug, Default)]
-pub(crate) struct Unwrapped(Option<u64>);
-
-impl Unwrapped {
-    /// Returns the count that `low` continues; it may step back by less than half of its range.
-    pub(crate) fn next(&mut self, low: u32) -> u64 {
-        let next = match self.0 {
-            None => u64::from(low),
-            Some(last) => last.saturating_add_signed(i64::from(low.wrapping_sub(last as u32) as i32)),
-        };
-        self.0 = Some(next);
-        next
-    }
-}
-
 /// Returns the time on `CLOCK_MONOTONIC`, us.
 pub(crate) fn monotonic_us() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -171,12 +155,5 @@ mod tests {
         let sent = [f32::NAN, 0.5, f32::INFINITY];
         capturing.serve(3, Cycle { frame: 0, us: 0 }, |frame, _| sent[frame]);
         assert_eq!(looped.0.lock().unwrap().0, [0.0, 0.5, 0.0]);
-    }
-
-    #[test]
-    fn a_count_goes_on_where_its_low_half_begins_anew() {
-        let mut unwrapped = Unwrapped::default();
-        let counts = [4_294_967_200, 4_294_967_264, 32, 0, 96].map(|low| unwrapped.next(low));
-        assert_eq!(counts, [4_294_967_200, 4_294_967_264, 4_294_967_328, 4_294_967_296, 4_294_967_392]);
     }
 }

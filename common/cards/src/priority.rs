@@ -119,14 +119,27 @@ fn by_rtkit(thread: pid_t, role: Role) -> bool {
     let is_given = busctl("call", &arguments).is_some() && is_real_time(thread);
     if is_given {
         // More threads than places: one of them would not be calmed.
-        let place =
-            RAISED.iter().find(|place| place.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok());
-        if place.is_none() {
+        if !remember(thread) {
             schedule(thread, libc::SCHED_OTHER, 0);
             return false;
         }
     }
     is_given
+}
+
+/// Takes a place for a thread that is raised, of one that has ended where none is free; returns false where there is none.
+fn remember(thread: pid_t) -> bool {
+    RAISED.iter().any(|place| {
+        let before = place.load(Ordering::Acquire);
+        (before == 0 || before == thread || has_ended(before))
+            && place.compare_exchange(before, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    })
+}
+
+/// Returns true where this process has no such thread any more.
+fn has_ended(thread: pid_t) -> bool {
+    // SAFETY: it takes numbers, and signal 0 is none.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) != 0 }
 }
 
 /// rtkit gives priority only to programs whose real-time threads may not run for ever without a pause: at most 200 ms, us.
@@ -162,6 +175,32 @@ mod tests {
         let [card, sound, network] = [Role::Card, Role::Sound, Role::Network].map(Role::priority);
         // jackd's own clients have 5, and what the units give all threads is 1.
         assert!(5 > card && card > sound && sound > network && network > 1);
+    }
+
+    #[test]
+    fn threads_that_have_ended_leave_their_places() {
+        for _ in 0..3 * RAISED.len() {
+            assert!(std::thread::spawn(|| remember(own_thread())).join().unwrap(), "a card is opened again and again");
+        }
+        // Those that run keep theirs.
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (ends, waits): (Vec<_>, Vec<_>) = (0..RAISED.len() + 1).map(|_| std::sync::mpsc::channel::<()>()).unzip();
+        let threads: Vec<_> = waits
+            .into_iter()
+            .map(|wait| {
+                let sender = sender.clone();
+                let thread = std::thread::spawn(move || {
+                    sender.send(remember(own_thread())).unwrap();
+                    let _ = wait.recv();
+                });
+                (thread, receiver.recv().unwrap())
+            })
+            .collect();
+        drop(ends);
+        let kept = threads.iter().filter(|(_, is_kept)| *is_kept).count();
+        threads.into_iter().for_each(|(thread, _)| thread.join().unwrap());
+        // One that has just been waited for may still be there for a moment.
+        assert!((RAISED.len() - 1..=RAISED.len()).contains(&kept), "{kept}");
     }
 
     /// In a process of its own: limits and priorities stay.

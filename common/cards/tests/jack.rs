@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use cards::keep::{Kept, News};
+use cards::keep::{Kept, Make, News};
 use cards::{Backend, Capture, CardError, CardInfo, CardSpec, Change, Halves, Playback, Wanted, open};
 use jack::{Client, ClientOptions};
 use sound::Cycle;
@@ -20,13 +21,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs `body` in a process of its own, in which `JACK_DEFAULT_SERVER` names a server that nobody else has.
 fn apart(test: &str, body: impl FnOnce()) {
+    apart_on("jackd", &[], test, body);
+}
+
+/// The same where `server` is installed, through a program that lets it be found.
+fn apart_on(server: &str, through: &[&str], test: &str, body: impl FnOnce()) {
     if std::env::var_os("DUET_TEST_APART").is_some() {
         return body();
     }
-    let has_jackd = Command::new("jackd").arg("--version").stdout(Stdio::null()).status().is_ok();
-    if !has_jackd {
+    let is_there =
+        |program| Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !is_there(server) || !through.iter().all(|&program| is_there(program)) {
         let skipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.ci/skipped");
-        let note = format!("JACK: {test}; there is no jackd");
+        let note = format!("JACK: {test}; there is no {server}");
         assert!(Command::new(skipped).args(["note", &note]).status().unwrap().success());
         return;
     }
@@ -36,7 +43,7 @@ fn apart(test: &str, body: impl FnOnce()) {
     let is_root =
         Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
     command.args(if is_root { ["--mount"].as_slice() } else { &["--map-root-user", "--mount"] });
-    command.args(["sh", "-c", private, "sh"]).arg(std::env::current_exe().unwrap());
+    command.args(["sh", "-c", private, "sh"]).args(through).arg(std::env::current_exe().unwrap());
     let server = format!("duet-{}-{test}", std::process::id());
     command.args([test, "--exact", "--nocapture", "--quiet"]);
     command.env("JACK_DEFAULT_SERVER", &server[..server.len().min(40)]).env("DUET_TEST_APART", "1");
@@ -245,6 +252,18 @@ fn a_period_changes_while_it_runs() {
     });
 }
 
+/// Returns what makes halves that each see for themselves, and those made last.
+fn fresh_halves() -> (Make, Arc<Mutex<Arc<Seen>>>) {
+    let seen = Arc::<Mutex<Arc<Seen>>>::default();
+    let each = seen.clone();
+    let make = move |info: &CardInfo| {
+        let fresh = Arc::new(Seen::default());
+        *each.lock().unwrap() = fresh.clone();
+        halves(&fresh, info)
+    };
+    (Box::new(make), seen)
+}
+
 fn next(news: &Receiver<News>) -> News {
     news.recv_timeout(PATIENCE).expect("news")
 }
@@ -253,15 +272,9 @@ fn next(news: &Receiver<News>) -> News {
 fn a_server_that_starts_late_or_again_is_found() {
     apart("a_server_that_starts_late_or_again_is_found", || {
         let (tell, news) = channel();
-        let seen = Arc::new(Mutex::new(Arc::new(Seen::default())));
-        let each = seen.clone();
-        let make = move |info: &CardInfo| {
-            let fresh = Arc::new(Seen::default());
-            *each.lock().unwrap() = fresh.clone();
-            halves(&fresh, info)
-        };
+        let (make, seen) = fresh_halves();
         let tell = move |what| tell.send(what).unwrap();
-        let kept = Kept::start(CardSpec::Jack(None), wanted(Stereo, Stereo), Box::new(make), Box::new(tell)).unwrap();
+        let kept = Kept::start(CardSpec::Jack(None), wanted(Stereo, Stereo), make, Box::new(tell)).unwrap();
         assert_eq!(next(&news), News::Without(CardError::NoJackServer.to_string()));
         for period in ["64", "128"] {
             let server = Server::start(&["-r", "48000", "-p", period]);
@@ -277,6 +290,152 @@ fn a_server_that_starts_late_or_again_is_found() {
         }
         drop(kept);
         assert!(news.recv_timeout(PATIENCE).is_err(), "the card's thread has ended");
+    });
+}
+
+/// PipeWire with nothing but a clock, in a folder of its own.
+struct PipeWire(Child);
+
+impl PipeWire {
+    /// Makes the folder in which servers and programs meet.
+    fn folder() -> PathBuf {
+        let folder = std::env::temp_dir().join(std::env::var("JACK_DEFAULT_SERVER").unwrap());
+        std::fs::create_dir_all(&folder).unwrap();
+        // SAFETY: no other thread of this process looks at its environment.
+        unsafe { std::env::set_var("PIPEWIRE_RUNTIME_DIR", &folder) };
+        folder
+    }
+
+    fn start() -> Self {
+        let command = &mut Command::new("pipewire");
+        Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for PipeWire {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn pipewire_has_the_period_that_is_asked_for_also_after_it_has_started_anew() {
+    let test = "pipewire_has_the_period_that_is_asked_for_also_after_it_has_started_anew";
+    apart_on("pipewire", &["pw-jack"], test, || {
+        let folder = PipeWire::folder();
+        let (tell, news) = channel();
+        let (make, seen) = fresh_halves();
+        let tell = move |what| drop(tell.send(what));
+        let mut server = PipeWire::start();
+        let kept = Kept::start(CardSpec::Jack(None), wanted(Stereo, Stereo), make, Box::new(tell)).unwrap();
+        for round in 0..2 {
+            let info = loop {
+                if let News::Open(info) = next(&news) {
+                    break info;
+                }
+            };
+            assert_eq!((info.backend, info.period_frames), (Backend::Jack, 64));
+            let fresh = seen.lock().unwrap().clone();
+            // Unless it is asked, it has 1024.
+            wait("periods as short as those asked for", || fresh.frames.load(Relaxed) == 64);
+            drop(server);
+            if round == 0 {
+                // It ends without a word to its clients.
+                assert!(matches!(next(&news), News::Without(_)));
+            }
+            server = PipeWire::start();
+        }
+        drop(kept);
+        drop(server);
+        std::fs::remove_dir_all(&folder).unwrap();
+    });
+}
+
+/// Opens a card twice, as two programs do: both have its sound, each on ports of its own.
+fn is_shared() {
+    wait("the server answers", || probe().is_some());
+    let mut metro = Command::new("jack_metro");
+    metro.args(["--name", "metro", "--bpm", "60"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut metro = metro.spawn().unwrap();
+    let probe = probe().unwrap();
+    wait("the card", || probe.port_by_name("metro:60_bpm").is_some());
+    let spec: CardSpec = "jack:metro".parse().unwrap();
+    let seen = [(); 2].map(|()| Arc::new(Seen::default()));
+    let cards = [0, 1].map(|at| open(&spec, wanted(Stereo, Stereo), &mut |info| halves(&seen[at], info)).unwrap());
+    wait("periods of both", || seen.iter().all(|seen| seen.captured.load(Relaxed) > 50));
+    let inputs = probe.ports(Some("^Duet.*:in_"), None, jack::PortFlags::IS_INPUT);
+    assert_eq!(inputs.len(), 4, "{inputs:?}");
+    let has_sound = |name: &String| probe.port_by_name(name).unwrap().connected_count() == Ok(1);
+    wait("its sound on all ports", || inputs.iter().all(has_sound));
+    drop(cards);
+    metro.kill().unwrap();
+    metro.wait().unwrap();
+}
+
+#[test]
+fn two_programs_have_one_card_of_jack() {
+    apart("two_programs_have_one_card_of_jack", || {
+        let _server = Server::start(&["-r", "48000", "-p", "64"]);
+        is_shared();
+    });
+}
+
+#[test]
+fn two_programs_have_one_card_of_pipewire() {
+    apart_on("pipewire", &["pw-jack"], "two_programs_have_one_card_of_pipewire", || {
+        let folder = PipeWire::folder();
+        let server = PipeWire::start();
+        is_shared();
+        drop(server);
+        std::fs::remove_dir_all(&folder).unwrap();
+    });
+}
+
+/// A plug-in of ALSA whose card another program has.
+const TAKEN: &str = "\
+#include <alsa/asoundlib.h>
+#include <alsa/pcm_external.h>
+SND_PCM_PLUGIN_DEFINE_FUNC(taken) { return -EBUSY; }
+SND_PCM_PLUGIN_SYMBOL(taken)
+";
+
+/// Makes ALSA's `default` what this text says, and opens it: the sentence why that fails.
+fn refusal(of: &str) -> String {
+    let file = std::env::temp_dir().join(format!("duet-alsa-{}.conf", std::process::id()));
+    std::fs::write(&file, format!("</usr/share/alsa/alsa.conf>\n{of}\n")).unwrap();
+    // SAFETY: no other thread of this process looks at its environment.
+    unsafe { std::env::set_var("ALSA_CONFIG_PATH", &file) };
+    let seen = Arc::new(Seen::default());
+    let refused = open(&"alsa:default".parse().unwrap(), wanted(Mono, Stereo), &mut |info| halves(&seen, info));
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(Arc::strong_count(&seen), 1, "no halves are left");
+    refused.err().unwrap().to_string()
+}
+
+#[test]
+fn a_card_of_alsa_that_another_program_has_gets_a_sentence() {
+    apart("a_card_of_alsa_that_another_program_has_gets_a_sentence", || {
+        let [source, library] =
+            ["c", "so"].map(|end| std::env::temp_dir().join(format!("duet-taken-{}.{end}", std::process::id())));
+        std::fs::write(&source, TAKEN).unwrap();
+        let compiled = Command::new("cc").args(["-DPIC", "-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+        assert!(compiled.unwrap().success());
+        let said =
+            refusal(&format!("pcm_type.taken {{ lib \"{}\" }}\npcm.!default {{ type taken }}", library.display()));
+        [source, library].iter().for_each(|file| std::fs::remove_file(file).unwrap());
+        assert!(said.contains("another program has the sound card `default`: close it"), "{said}");
+    });
+}
+
+#[test]
+fn a_card_of_alsa_without_48_khz_gets_a_sentence() {
+    apart("a_card_of_alsa_without_48_khz_gets_a_sentence", || {
+        let _server = Server::start(&["-r", "44100", "-p", "64"]);
+        let ports = |kind| format!("{{ 0 system:{kind}_1 1 system:{kind}_2 }}");
+        let (capture, playback) = (ports("capture"), ports("playback"));
+        let said = refusal(&format!("pcm.!default {{ type jack capture_ports {capture} playback_ports {playback} }}"));
+        assert!(said.contains("the sound card `default` runs at 44100 Hz") && said.contains("plughw"), "{said}");
     });
 }
 

@@ -38,6 +38,12 @@ pub fn load(named: Option<&Path>, program: Program) -> Result<(ConfigFile, Optio
     Ok((file, path))
 }
 
+/// Returns the file of both programs that is made where there is none.
+pub fn usual_path() -> Result<PathBuf, Failure> {
+    let folder = usual_folder().ok_or_else(|| Failure::usage("neither HOME nor XDG_CONFIG_HOME is set"))?;
+    Ok(folder.join(NAME))
+}
+
 /// Returns the folder for this program among the user's configurations.
 fn usual_folder() -> Option<PathBuf> {
     let folder = |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);

@@ -8,6 +8,8 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -41,12 +43,17 @@ pub struct Setting {
 
 /// A socket at which settings are taken; it goes with its value.
 #[derive(Debug)]
-pub struct Control(PathBuf);
+pub struct Control {
+    path: PathBuf,
+    has_ended: Arc<AtomicBool>,
+}
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // A folder that has gone has taken it along.
-        let _ = fs::remove_file(&self.0);
+        self.has_ended.store(true, Ordering::Relaxed);
+        // The thread that waits for callers ends with this one. A folder that has gone has taken the socket along.
+        let _ = UnixStream::connect(&self.path);
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -59,10 +66,14 @@ pub fn serve(program: &str, config: &SharedConfig, settings: Vec<Setting>) -> Op
             return None;
         }
     };
-    let program = program.to_owned();
+    let (program, has_ended) = (program.to_owned(), Arc::clone(&control.has_ended));
     let body = move || {
         loop {
-            match listener.accept() {
+            let called = listener.accept();
+            if has_ended.load(Ordering::Relaxed) {
+                return;
+            }
+            match called {
                 Ok((stream, _)) => answer(&stream, user, &program, &settings),
                 Err(_) => thread::sleep(ACCEPT_RETRY),
             }
@@ -100,7 +111,7 @@ fn open(program: &str, config: &SharedConfig) -> Result<(Control, UnixListener, 
         fs::remove_file(&path).map_err(failed)?;
     }
     let listener = UnixListener::bind(&path).map_err(failed)?;
-    let control = Control(path.clone());
+    let control = Control { path: path.clone(), has_ended: Arc::default() };
     fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(failed)?;
     let user = fs::metadata(&path).map_err(failed)?.uid();
     Ok((control, listener, user))
@@ -142,6 +153,11 @@ fn apply(line: &str, program: &str, settings: &[Setting]) -> Result<String, Stri
     };
     let refused = || format!("{} takes {}, not {}", setting.key, setting.takes, Quoted(value));
     (setting.set)(value.trim()).ok_or_else(refused)
+}
+
+/// Asks the running `program` of this user for `wish`, `KEY=VALUE`; false if none runs.
+pub fn ask_running(program: &str, config: &SharedConfig, wish: &str) -> bool {
+    place(program, config).is_ok_and(|path| ask(&path, wish).is_ok_and(|said| said.starts_with("ok ")))
 }
 
 /// Asks the running `program` for each of `wishes`, `KEY=VALUE`, and prints what holds then: the command `set`.

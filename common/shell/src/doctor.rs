@@ -34,6 +34,7 @@ pub fn shared(config: &SharedConfig) -> Vec<Check> {
     }
     checks.extend(machine::checks());
     checks.extend(outside(config));
+    checks.extend(dht(config));
     checks.extend([backend(config), tuning(config)]);
     checks
 }
@@ -107,6 +108,27 @@ fn outside(config: &SharedConfig) -> Vec<Check> {
             None,
         )],
         Err(failure) => vec![Check::new("router", Status::Warn, failure.message, None)],
+    }
+}
+
+/// Returns whether BitTorrent's network answers, and what its use shows; none if it is not used. Never a failure.
+fn dht(config: &SharedConfig) -> Option<Check> {
+    const NAME: &str = "dht";
+    match reach::dht_answers(config) {
+        Ok(None) => None,
+        Ok(Some(0)) => {
+            let detail = "BitTorrent's network does not answer, as where it is forbidden: calls go on without it";
+            let advice = "nothing needs to be done; `dht = false` in [network] asks it no more";
+            Some(Check::new(NAME, Status::Warn, detail, Some(advice.to_owned())))
+        }
+        Ok(Some(nodes)) => {
+            let detail = format!(
+                "BitTorrent's network answers ({nodes} nodes): some 20 kB each time that somebody is looked for; what is left there is sealed, \
+                 and its nodes see this machine's address"
+            );
+            Some(Check::new(NAME, Status::Ok, detail, None))
+        }
+        Err(failure) => Some(Check::new(NAME, Status::Warn, failure.message, None)),
     }
 }
 

@@ -4,11 +4,10 @@ use std::sync::Once;
 
 use cards::keep::{Kept, Make, News};
 pub use cards::priority::Role;
-use cards::{CardInfo, CardSpec, Wanted, priority};
+use cards::{CardSpec, Wanted, priority};
 use common::config::{SharedConfig, SoundConfig};
 use net::failure::Failure;
 use net::limited;
-use sound::RATE_HZ;
 use sound::format::Channels;
 
 use crate::settings::SoundSide;
@@ -46,11 +45,11 @@ pub fn keep(
     let mut is_missed = spec != CardSpec::Auto;
     let tell = move |news| match news {
         News::Open(card) => {
-            tracing::info!("sound: {}", described(&card));
+            tracing::info!("sound: {card}");
             side.say_of_card(None);
             is_missed = true;
         }
-        News::Period(frames) => limited!(info, "the sound card's period is {frames} samples from now on"),
+        News::Period(frames) => limited!(info, "the sound card's periods have {frames} frames from now on"),
         News::Without(why) => {
             limited!(warn, "without sound: {why}");
             if is_missed {
@@ -60,9 +59,4 @@ pub fn keep(
     };
     let kept = Kept::start(spec, wanted, make, Box::new(tell));
     kept.map_err(|error| Failure::device(format!("the card thread cannot be started: {error}")))
-}
-
-fn described(card: &CardInfo) -> String {
-    let ms = f64::from(card.period_frames) * 1e3 / f64::from(RATE_HZ);
-    format!("{} on {}, {} samples a period ({ms:.1} ms)", card.name, card.backend, card.period_frames)
 }

@@ -1,40 +1,103 @@
 //! A common click: both sides render it from one tempo and the shared clock, so that both hear a beat at the same instant.
 
 use std::f64::consts::TAU;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use crate::RATE_HZ;
 
-/// Slowest and fastest tempo, beats a minute.
-pub const BPM: (f64, f64) = (20.0, 400.0);
-/// Most beats of a bar, and most bars of a count-in.
-pub const BEATS_MAX: u8 = 16;
+/// Least and most beats a minute, thousandths.
+const MBPM: RangeInclusive<u32> = 20_000..=400_000;
+/// Least and most beats of a bar.
+const BEATS: RangeInclusive<u8> = 1..=16;
 /// Time in which a click falls by 60 dB, us; it ends there.
 const LENGTH_US: f64 = 60_000.0;
 /// A beat that is this late when it is looked at is left out, us.
 const LATE_US: f64 = 20_000.0;
 const FRAME_US: f64 = 1e6 / RATE_HZ as f64;
 
-/// A tempo, as either side sets it for both.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tempo {
-    bpm: f64,
+/// Tempo and bar, which somebody can play to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metre {
+    mbpm: u32,
     beats: u8,
-    count_in_bars: u8,
-    goes_on: bool,
-    start_us: u64,
+}
+
+impl Default for Metre {
+    fn default() -> Self {
+        Self { mbpm: 120_000, beats: 4 }
+    }
 }
 
 /// A tempo that nobody can play to.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("a click has {least} to {most} beats a minute, bars of 1 to {BEATS_MAX} beats and at most {BEATS_MAX} bars of count-in", least = BPM.0, most = BPM.1)]
-pub struct BadTempo;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a click has {} to {} beats a minute, and {} to {} to a bar: 120, or 90/3", MBPM.start() / 1000, MBPM.end() / 1000, BEATS.start(), BEATS.end())]
+pub struct BadMetre;
+
+impl Metre {
+    /// Creates one of so many thousandths of beats a minute (20,000 to 400,000), in bars of `beats` (1 to 16).
+    pub fn new(mbpm: u32, beats: u8) -> Result<Self, BadMetre> {
+        (MBPM.contains(&mbpm) && BEATS.contains(&beats)).then_some(Self { mbpm, beats }).ok_or(BadMetre)
+    }
+
+    /// Returns thousandths of beats a minute.
+    pub fn mbpm(self) -> u32 {
+        self.mbpm
+    }
+
+    /// Returns the beats of a bar, of which the first is accented.
+    pub fn beats(self) -> u8 {
+        self.beats
+    }
+
+    /// Returns the time from a bar's beginning to the next one's, us.
+    pub fn bar_us(self) -> u64 {
+        self.time_us(self.beats.into()) as u64
+    }
+
+    /// Returns the time of so many beats, us.
+    fn time_us(self, beats: i64) -> f64 {
+        beats as f64 * 60e9 / f64::from(self.mbpm)
+    }
+}
+
+/// From `TEMPO` or `TEMPO/BEATS`: `90`, `97.5/3`.
+impl FromStr for Metre {
+    type Err = BadMetre;
+
+    fn from_str(text: &str) -> Result<Self, BadMetre> {
+        let (tempo, beats) =
+            text.split_once('/').map_or((text, Ok(Self::default().beats)), |(tempo, beats)| (tempo, beats.parse()));
+        let mbpm = (tempo.parse::<f64>().map_err(|_| BadMetre)? * 1e3).round();
+        // What is no number becomes 0, and what is too much the most that there is.
+        Self::new(mbpm as u32, beats.map_err(|_| BadMetre)?)
+    }
+}
+
+impl fmt::Display for Metre {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} beats a minute, {} to a bar", f64::from(self.mbpm) / 1e3, self.beats)
+    }
+}
+
+/// A click in time, as either side sets it for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tempo {
+    /// Tempo and bar.
+    pub metre: Metre,
+    /// Bars that are counted in before the first.
+    pub count_in_bars: u8,
+    /// True if the click is heard after the count-in, too.
+    pub goes_on: bool,
+    /// Begin of the first bar after the count-in, us: of the clock of the machine that says it, or of the one that renders it.
+    pub start_us: u64,
+}
 
 impl Tempo {
-    /// Creates a tempo of `bpm` in bars of `beats`. The first bar after `count_in_bars` begins at `start_us` of the shared clock; `goes_on`:
-    /// the click is heard after the count-in, too.
-    pub fn new(bpm: f64, beats: u8, count_in_bars: u8, goes_on: bool, start_us: u64) -> Result<Self, BadTempo> {
-        let is_good = (BPM.0..=BPM.1).contains(&bpm) && (1..=BEATS_MAX).contains(&beats) && count_in_bars <= BEATS_MAX;
-        is_good.then_some(Self { bpm, beats, count_in_bars, goes_on, start_us }).ok_or(BadTempo)
+    /// Returns the time of the first click, us.
+    pub fn begin_us(&self) -> u64 {
+        self.start_us.saturating_sub(u64::from(self.count_in_bars) * self.metre.bar_us())
     }
 
     /// Returns true if another is the same but for its start, which is less than `us` apart.
@@ -42,17 +105,11 @@ impl Tempo {
         *self == Self { start_us: self.start_us, ..*other } && self.start_us.abs_diff(other.start_us) < us
     }
 
-    /// Returns the time of a beat, counted from the first after the count-in, from its start, us.
-    fn beat_us(&self, beat: i64) -> f64 {
-        beat as f64 * 60e6 / self.bpm
-    }
-
-    /// Returns how a beat sounds; none: not at all.
+    /// Returns how a beat, counted from the first after the count-in, sounds; none: not at all.
     fn sound(&self, beat: i64) -> Option<(f64, f64)> {
-        let is_first = beat.rem_euclid(i64::from(self.beats)) == 0;
-        let count_in = i64::from(self.count_in_bars) * i64::from(self.beats);
-        let is_heard = beat >= -count_in && (beat < 0 || self.goes_on);
-        is_heard.then_some(match (beat < 0, is_first) {
+        let bar = i64::from(self.metre.beats);
+        let is_heard = beat >= -bar * i64::from(self.count_in_bars) && (beat < 0 || self.goes_on);
+        is_heard.then_some(match (beat < 0, beat.rem_euclid(bar) == 0) {
             (true, true) => (1976.0, 0.35),
             (true, false) => (1976.0, 0.2),
             (false, true) => (1568.0, 0.35),
@@ -118,9 +175,9 @@ impl Click {
     fn onset(&mut self, tempo: &Tempo, first_us: u64, frames: usize) -> Option<(f64, Voice)> {
         // Clocks that begin anew are far apart, and a difference of them exact enough.
         let from_start = first_us as f64 - tempo.start_us as f64;
-        let first = ((from_start - LATE_US) * tempo.bpm / 60e6).ceil();
+        let first = ((from_start - LATE_US) / tempo.metre.time_us(1)).ceil();
         let beat = self.next.max(first.clamp(-1e15, 1e15) as i64);
-        let at = (tempo.beat_us(beat) - from_start) / FRAME_US;
+        let at = (tempo.metre.time_us(beat) - from_start) / FRAME_US;
         if at >= frames as f64 {
             return None;
         }
@@ -133,6 +190,10 @@ impl Click {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn tempo(mbpm: u32, beats: u8, count_in_bars: u8, goes_on: bool, start_us: u64) -> Tempo {
+        Tempo { metre: Metre::new(mbpm, beats).unwrap(), count_in_bars, goes_on, start_us }
+    }
 
     /// Renders two seconds and more from `from_us` in blocks, and returns the frames at which clicks begin and their greatest sample.
     fn heard(click: &mut Click, from_us: u64, seconds: usize, block: usize) -> Vec<(usize, f32)> {
@@ -157,7 +218,7 @@ mod tests {
     #[test]
     fn beats_come_in_time_with_accents_after_a_count_in() {
         let mut click = Click::default();
-        click.set(Some(Tempo::new(120.0, 3, 1, true, 5_000_000).unwrap()));
+        click.set(Some(tempo(120_000, 3, 1, true, 5_000_000)));
         let found = heard(&mut click, 3_000_000, 5, 64);
         // The count-in from 3.5 s, the first bar from 5 s.
         let expected: Vec<usize> = (0..9).map(|beat| 24_000 + beat * 24_000).collect();
@@ -171,7 +232,7 @@ mod tests {
     /// Two sides with other blocks, which begin at other times, hear the same instants.
     #[test]
     fn both_sides_hear_the_same_instant() {
-        let tempo = Tempo::new(97.3, 4, 0, true, 1_000_000_000).unwrap();
+        let tempo = tempo(97_300, 4, 0, true, 1_000_000_000);
         let [mut here, mut there] = [(); 2].map(|()| Click::default());
         here.set(Some(tempo));
         there.set(Some(tempo));
@@ -187,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_start_that_moves_by_a_millisecond_repeats_no_beat() {
-        let tempo = |start_us| Tempo::new(120.0, 4, 0, true, start_us).ok();
+        let tempo = |start_us| Some(tempo(120_000, 4, 0, true, start_us));
         let mut click = Click::default();
         click.set(tempo(1_000_000));
         assert_eq!(heard(&mut click, 1_000_000 - 5_000, 1, 128).len(), 2);
@@ -208,10 +269,10 @@ mod tests {
     #[test]
     fn a_count_in_ends_and_a_clock_that_steps_repeats_no_beat() {
         let mut click = Click::default();
-        click.set(Some(Tempo::new(60.0, 2, 1, false, 2_000_000).unwrap()));
+        click.set(Some(tempo(60_000, 2, 1, false, 2_000_000)));
         assert_eq!(heard(&mut click, 0, 5, 128).len(), 2);
         click.set(None);
-        click.set(Some(Tempo::new(60.0, 2, 0, true, 0).unwrap()));
+        click.set(Some(tempo(60_000, 2, 0, true, 0)));
         let mut out = [0.0; 480];
         click.add(&mut out, 1, 999_000);
         let begun = out.iter().position(|sample| *sample != 0.0);
@@ -220,20 +281,46 @@ mod tests {
         assert!(begun.is_some() && click.voice.is_some_and(|voice| voice.since_us > 18_000.0), "{click:?}");
         // What is long past is not made up for.
         let mut late = Click::default();
-        late.set(Some(Tempo::new(60.0, 2, 0, true, 0).unwrap()));
+        late.set(Some(tempo(60_000, 2, 0, true, 0)));
         assert_eq!(heard(&mut late, 500_000, 1, 128).len(), 1);
+    }
+
+    /// A count-in alone is heard by both in the same bar, and nothing after it.
+    #[test]
+    fn a_bar_that_is_counted_in_begins_a_bar_before_the_start() {
+        for bars in [0, 1, 2] {
+            let mut click = Click::default();
+            click.set(Some(tempo(120_000, 3, bars, true, 10_000_000)));
+            assert_eq!(
+                heard(&mut click, 5_000_000, 6, 64).len(),
+                3 * usize::from(bars) + 2,
+                "{bars} bars, and a second"
+            );
+        }
+        let counted = tempo(90_000, 3, 1, false, 10_000_000);
+        assert_eq!((counted.begin_us(), Tempo { start_us: 5, ..counted }.begin_us()), (8_000_000, 0));
+        let mut click = Click::default();
+        click.set(Some(counted));
+        let found = heard(&mut click, 7_000_000, 8, 128);
+        let expected = [48_000, 80_000, 112_000];
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found.iter().zip(expected).all(|((frame, _), at)| frame.abs_diff(at) < 8), "{found:?}");
     }
 
     #[test]
     fn no_tempo_and_no_time_breaks_it() {
-        for (bpm, beats, bars) in
-            [(0.0, 4, 1), (f64::NAN, 4, 1), (f64::INFINITY, 4, 1), (120.0, 0, 1), (120.0, 17, 1), (120.0, 4, 17)]
-        {
-            assert_eq!(Tempo::new(bpm, beats, bars, true, 0), Err(BadTempo));
+        for (mbpm, beats) in [(0, 4), (19_999, 4), (400_001, 4), (u32::MAX, 4), (120_000, 0), (120_000, 17)] {
+            assert_eq!(Metre::new(mbpm, beats), Err(BadMetre));
         }
+        for text in ["", "a", "nan", "inf", "-120", "19", "401", "120/", "120/0", "120/17", "120/4/4", "1e99"] {
+            assert_eq!(text.parse::<Metre>(), Err(BadMetre), "{text}");
+        }
+        assert_eq!(BadMetre.to_string(), "a click has 20 to 400 beats a minute, and 1 to 16 to a bar: 120, or 90/3");
+        let said = ["97.5/3", "90"].map(|text| text.parse::<Metre>().unwrap().to_string());
+        assert_eq!(said, ["97.5 beats a minute, 3 to a bar", "90 beats a minute, 4 to a bar"]);
         let mut click = Click::default();
         for (start, now) in [(0, u64::MAX), (u64::MAX, 0), (u64::MAX, u64::MAX)] {
-            click.set(Some(Tempo::new(400.0, 16, 16, true, start).unwrap()));
+            click.set(Some(tempo(400_000, 16, u8::MAX, true, start)));
             let mut out = [0.0; 100];
             click.add(&mut out, 2, now);
             click.add(&mut [], 0, now);

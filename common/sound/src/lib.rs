@@ -5,13 +5,16 @@ pub mod adpcm;
 pub mod click;
 pub mod conceal;
 mod drift;
+pub mod echo;
 pub mod format;
 pub mod level;
 pub mod observed;
 pub mod opus;
+pub mod own;
 pub mod pcm;
 pub mod playout;
 pub mod round_trip;
+pub mod tone;
 pub mod unit;
 
 /// Sample rate of all sound, of cards and packets.

@@ -16,6 +16,8 @@ pub enum Outcome {
     RepairedAdpcm,
     /// Nothing was there for some part of it, and concealment stood in.
     Concealed,
+    /// Passed over: the card missed the time of all of it, or the delay was cut. Each number that is past has one of these five.
+    Skipped,
     /// Runs of concealed packets.
     Gap,
     /// The packet's own sound came after it was due.
@@ -38,11 +40,12 @@ pub enum Outcome {
 
 impl Outcome {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Own,
         Self::RepairedWhole,
         Self::RepairedAdpcm,
         Self::Concealed,
+        Self::Skipped,
         Self::Gap,
         Self::Late,
         Self::Lost,
@@ -93,7 +96,6 @@ pub(crate) struct Shared {
     /// Capture's time less the local one. Both are exact at any time of reading, since this changes by the clocks' drift only.
     heard_offset_us: AtomicI64,
     volume: AtomicU32,
-    is_silenced: AtomicBool,
     extra_us: AtomicU32,
 }
 
@@ -110,7 +112,6 @@ impl Default for Shared {
             heard_us: AtomicU64::default(),
             heard_offset_us: AtomicI64::default(),
             volume: AtomicU32::new(1.0_f32.to_bits()),
-            is_silenced: AtomicBool::default(),
             extra_us: AtomicU32::default(),
         }
     }
@@ -119,7 +120,12 @@ impl Default for Shared {
 impl Shared {
     /// Counts an outcome.
     pub(crate) fn count(&self, outcome: Outcome) {
-        self.counts[outcome as usize].fetch_add(1, Ordering::Relaxed);
+        self.count_all(outcome, 1);
+    }
+
+    /// Counts an outcome of so many packets.
+    pub(crate) fn count_all(&self, outcome: Outcome, packets: u64) {
+        self.counts[outcome as usize].fetch_add(packets, Ordering::Relaxed);
     }
 
     /// Stores what a period tells.
@@ -138,9 +144,9 @@ impl Shared {
         }
     }
 
-    /// Returns the factor of the other's sound that is wished for, 0 while it is silenced.
+    /// Returns the factor of the other's sound that is wished for.
     pub(crate) fn gain(&self) -> f32 {
-        if self.is_silenced.load(Ordering::Relaxed) { 0.0 } else { f32::from_bits(self.volume.load(Ordering::Relaxed)) }
+        f32::from_bits(self.volume.load(Ordering::Relaxed))
     }
 
     /// Returns the delay that is wished for beyond what the line needs, us.
@@ -182,7 +188,7 @@ impl Observed {
         self.shared.is_resampling.load(Ordering::Relaxed)
     }
 
-    /// Returns the level of the other's sound, before volume and silencing.
+    /// Returns the level of the other's sound, before volume.
     pub fn level(&self) -> Level {
         Level(self.shared.levels.load(Ordering::Relaxed) as u8)
     }
@@ -224,28 +230,8 @@ impl Controls {
         }
     }
 
-    /// Returns the factor of the other's sound.
-    pub fn volume(&self) -> f32 {
-        f32::from_bits(self.shared.volume.load(Ordering::Relaxed))
-    }
-
-    /// Silences the other's sound here, or lets it be heard.
-    pub fn set_silenced(&self, is_silenced: bool) {
-        self.shared.is_silenced.store(is_silenced, Ordering::Relaxed);
-    }
-
-    /// Returns true while the other's sound is silenced here.
-    pub fn is_silenced(&self) -> bool {
-        self.shared.is_silenced.load(Ordering::Relaxed)
-    }
-
     /// Sets a delay beyond what the line needs, us, at most [`EXTRA_US_MAX`]: for sound that waits for the picture.
     pub fn set_extra_us(&self, extra_us: u32) {
         self.shared.extra_us.store(extra_us.min(EXTRA_US_MAX), Ordering::Relaxed);
-    }
-
-    /// Returns the delay beyond what the line needs, us.
-    pub fn extra_us(&self) -> u32 {
-        self.shared.extra_us()
     }
 }

@@ -41,19 +41,34 @@ impl Encoder {
 }
 
 /// Decodes packet after packet, of one channel or two. Decoding does not allocate.
-pub(crate) struct Decoder([::opus::Decoder; 2]);
+pub struct Decoder([::opus::Decoder; 2]);
 
 impl Decoder {
-    pub(crate) fn new() -> Result<Self, OpusError> {
+    /// Creates a decoder.
+    pub fn new() -> Result<Self, OpusError> {
         let decoder = |count| ::opus::Decoder::new(RATE_HZ, count);
         Ok(Self([decoder(Count::Mono)?, decoder(Count::Stereo)?]))
     }
 
     /// Decodes a packet of [`FRAMES`] frames into `out`; false where it is none.
-    pub(crate) fn decode(&mut self, channels: Channels, bytes: &[u8], out: &mut [f32]) -> bool {
+    pub fn decode(&mut self, channels: Channels, bytes: &[u8], out: &mut [f32]) -> bool {
         let decoder = &mut self.0[channels.count() - 1];
         // Of a longer packet nothing is used: its sound would have no room. Nothing would be libopus's own concealment.
         !bytes.is_empty() && decoder.decode_float(bytes, out, false).is_ok_and(|frames| frames == usize::from(FRAMES))
+    }
+
+    /// Begins with a stream whose encoder is new.
+    pub fn start(&mut self) {
+        // libopus refuses this of no decoder that it has made.
+        self.0.iter_mut().for_each(|decoder| drop(decoder.reset_state()));
+    }
+
+    /// Takes that a packet is missing. Otherwise what comes next, which tells its loudness by the difference to it, might be twice as loud.
+    pub fn miss(&mut self, channels: Channels) {
+        let mut out = [0.0; 2 * FRAMES as usize];
+        // None of it is heard, and what libopus says of it changes nothing.
+        let _ =
+            self.0[channels.count() - 1].decode_float(&[], &mut out[..channels.count() * usize::from(FRAMES)], false);
     }
 }
 

@@ -37,18 +37,9 @@ const STRAYS: u32 = 8;
 /// Frames that a card may skip, for a stall of its callback; beyond, the stream begins anew.
 const SKIP_FRAMES: i64 = 2 * RATE_HZ as i64;
 
-/// Choices of a receiving side.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Greatest delay beyond the line's own that the sound takes for what comes late, us. [`Controls::set_extra_us`] comes on top.
-    pub added_us_max: u32,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { added_us_max: 30_000 }
-    }
-}
+/// Difference between what passed from packet to packet by the sender's time and by its frames, from which on its card has stood still:
+/// its clock's jitter, and what clocks that drift make of a second.
+const STOOD_STILL_US: (f64, f64) = (60.0, 300e-6);
 
 /// Parts of a receiving side, each for its own thread.
 #[derive(Debug)]
@@ -66,7 +57,7 @@ pub struct Receiving {
 }
 
 /// Returns a receiving side that waits for its first unit.
-pub fn new(options: Options) -> Receiving {
+pub fn new() -> Receiving {
     let shared = Arc::new(Shared::default());
     let (producer, units) = RingBuffer::new(RING_UNITS);
     let (extrapolator, concealer) = conceal::halves();
@@ -76,7 +67,7 @@ pub fn new(options: Options) -> Receiving {
         // Its parameters are constants that a test tries; without it two clocks are two clocks, and the delay jumps.
         resampler: Resampler::new().ok(),
         is_resampling: false,
-        delay: Delay::new(f64::from(options.added_us_max) * FRAMES_PER_US),
+        delay: Delay::new(),
         output: Output::new(),
         line: None,
         next_frame: None,
@@ -204,6 +195,7 @@ impl Playout {
         if skipped == 0 {
         } else if (1..SKIP_FRAMES).contains(&skipped) {
             self.reader.jump(skipped);
+            self.delay.stand_still(frame as f64);
         } else {
             self.line = None;
         }
@@ -249,6 +241,11 @@ impl Playout {
         if is_own {
             line.strays = 0;
             if number >= line.newest.1 {
+                let passed_us = unit.capture_us.wrapping_sub(line.capture.1) as i64 as f64;
+                let expected_us = (position - line.capture.0) as f64 / FRAMES_PER_US;
+                if (passed_us - expected_us).abs() > STOOD_STILL_US.0 + STOOD_STILL_US.1 * expected_us {
+                    self.delay.stand_still(cycle.frame as f64);
+                }
                 (line.newest, line.capture) = ((unit.number, number), (position, unit.capture_us));
             }
         }

@@ -43,3 +43,23 @@ pub struct Unit {
     /// The bytes, and room behind them.
     pub bytes: [u8; UNIT_BYTES_MAX],
 }
+
+impl Unit {
+    /// Returns the packet's own sound, still without times and bytes.
+    pub fn new(number: u32, format: Format) -> Self {
+        Self {
+            number,
+            format,
+            epoch: 0,
+            capture_us: 0,
+            arrival_us: 0,
+            copies_back: 0,
+            copies: 0,
+            is_muted: false,
+            level: Level::SILENCE,
+            body: Body::Whole,
+            len: 0,
+            bytes: [0; UNIT_BYTES_MAX],
+        }
+    }
+}

@@ -16,12 +16,15 @@ use super::resolved::{
     Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, SoundCoding,
     SoundConfig, Sync, Turn, WindowBackend,
 };
-use super::table::{ConfigFile, Expert, LevelCount, PeerSection, Sound};
+use super::table::{ConfigFile, Expert, LevelCount, PeerSection};
 use crate::path::ways::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX, is_of_one_cable, usable};
 use crate::public_key::PublicKey;
 use crate::reach::FOUND_MAX;
 use crate::stream::video::protection::Protection;
 use crate::units::Bitrate;
+
+/// Nodes by which the DHT is entered, at most.
+const DHT_NODES_MAX: usize = 8;
 
 /// UDP port of a listener that names none.
 pub const DEFAULT_PORT: u16 = 4820;
@@ -133,16 +136,18 @@ fn shared(file: &ConfigFile, dials_by_default: bool) -> Result<SharedConfig, Con
         open_port: expert.open_port,
         turn: turn(file)?,
         mailbox: mailbox(file)?,
+        dht: dht(file)?,
         identity_file: path(&expert.identity),
         file: None,
         peers: file.peers.iter().map(peer).collect::<Result<_, _>>()?,
         stats_file: path(&file.stats.file),
         metrics: expert.metrics.as_deref().filter(|address| !address.is_empty()).map(metrics).transpose()?,
-        sound: sound(&file.sound)?,
+        sound: sound(file)?,
     })
 }
 
-fn sound(sound: &Sound) -> Result<SoundConfig, ConfigError> {
+fn sound(file: &ConfigFile) -> Result<SoundConfig, ConfigError> {
+    let sound = &file.sound;
     let always = SoundCoding::Always;
     let wrong = |key, given: u64, takes: &str| value(key, format!("it takes {takes}, not {given}"));
     Ok(SoundConfig {
@@ -167,6 +172,7 @@ fn sound(sound: &Sound) -> Result<SoundConfig, ConfigError> {
             ],
         )?,
         sync: choice("sound.sync", &sound.sync, &[("free", Sync::Free), ("picture", Sync::Picture)])?,
+        practice_delay: file.expert.practice_delay,
     })
 }
 
@@ -321,7 +327,7 @@ fn meeting(raw: &PeerSection, file: &ConfigFile) -> Result<Meet, ConfigError> {
     let known = found.iter().map(|text| ("peer.found", text)).chain(texts.iter().map(|text| ("peer.addresses", text)));
     let (on_cables, others): (Vec<_>, Vec<_>) = known.partition(|(_, text)| text.contains('%'));
     let host = host.or_else(|| on_cables.first().map(|(_, text)| Ok(text.to_string())));
-    let mailbox = mailbox(file)?;
+    let (mailbox, dht) = (mailbox(file)?, dht(file)?);
     Ok(Meet {
         peer: peer(raw)?,
         candidates: others.into_iter().map(candidate).collect::<Result<_, _>>()?,
@@ -331,10 +337,24 @@ fn meeting(raw: &PeerSection, file: &ConfigFile) -> Result<Meet, ConfigError> {
         turn: turn(file)?,
         open_port: file.expert.open_port,
         house: file.expert.house,
-        stun: if mailbox.is_some() { stun(file)? } else { Vec::new() },
+        stun: if mailbox.is_some() || !dht.is_empty() { stun(file)? } else { Vec::new() },
         mailbox,
+        dht,
         others: Vec::new(),
     })
+}
+
+/// Returns the nodes by which the DHT is entered; none if it is not to be used.
+fn dht(file: &ConfigFile) -> Result<Vec<String>, ConfigError> {
+    let nodes = &file.expert.dht_nodes;
+    if let Some(wrong) = nodes.iter().find(|node| !is_server(node)) {
+        let message = format!("`{wrong}` is no node: write HOST:PORT, such as router.bittorrent.com:6881");
+        return Err(value("expert.dht_nodes", message));
+    }
+    if nodes.len() > DHT_NODES_MAX || file.network.dht && nodes.is_empty() {
+        return Err(value("expert.dht_nodes", format!("{} nodes: it takes 1 to {DHT_NODES_MAX}", nodes.len())));
+    }
+    Ok(if file.network.dht { nodes.clone() } else { Vec::new() })
 }
 
 fn stun(file: &ConfigFile) -> Result<Vec<String>, ConfigError> {

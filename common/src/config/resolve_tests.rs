@@ -38,9 +38,8 @@ fn every_key_is_read() {
     .unwrap();
     assert_eq!(config.rate, Bitrate::from_bps(30_000_000));
     let beside = |text: &str| sender(text).unwrap().beside;
-    let nothing = Some(Bitrate::from_bps(0));
-    assert_eq!((config.beside, beside("")), (Some(Bitrate::from_bps(1_800_000)), nothing));
-    assert_eq!(beside("[network]\nbeside = \"auto\""), None);
+    assert_eq!((config.beside, beside("")), (Some(Bitrate::from_bps(1_800_000)), None));
+    assert_eq!(beside("[network]\nbeside = \"0\""), Some(Bitrate::from_bps(0)));
     assert_eq!(config.frame_rate, FrameRate::new(30_000, 1001));
     assert_eq!((config.protection, sender("").unwrap().protection), (Protection::Off, Protection::Auto));
     assert_eq!(config.codec.levels, Levels::AtMost(5));

@@ -110,6 +110,8 @@ pub struct SharedConfig {
     /// Relays.
     pub turn: Turn,
     pub mailbox: Option<String>,
+    /// Nodes by which the DHT is entered, `HOST:PORT`; none: it is not used.
+    pub dht: Vec<String>,
     pub identity_file: Option<PathBuf>,
     /// The file that this is from, where the caller says so.
     pub file: Option<PathBuf>,
@@ -130,6 +132,7 @@ pub struct SoundConfig {
     pub channels: Channels,
     pub coding: SoundCoding,
     pub sync: Sync,
+    pub practice_delay: bool,
 }
 
 /// Coding of the sound that is sent.
@@ -214,7 +217,9 @@ pub struct Meet {
     pub house: bool,
     /// Mailbox server for notes, `ws://HOST:PORT/PATH`.
     pub mailbox: Option<String>,
-    /// STUN servers that are asked for what a note has to say, `HOST:PORT`; none without a mailbox server.
+    /// Nodes by which the DHT is entered, `HOST:PORT`; none: it is not used.
+    pub dht: Vec<String>,
+    /// STUN servers that are asked for what a note has to say, `HOST:PORT`; none without a mailbox server and the DHT.
     pub stun: Vec<String>,
     /// Others that were introduced, at ports of their own: they are told that this machine is in a call.
     pub others: Vec<Meet>,

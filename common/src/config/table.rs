@@ -79,7 +79,7 @@ macro_rules! section {
 section! {
     /// Pictures that are sent.
     Video "video" {
-        /// Source: camera, pattern, a file such as y4m:PATH, mjpeg:PATH or duet:PATH, or strip (the time, for latency-film).
+        /// Source: camera, none (sound only), pattern, a file such as y4m:PATH, mjpeg:PATH or duet:PATH, or strip (the time, for latency-film).
         /// camera[:index=0][:size=WxH][:fps=N], pattern and strip[:size=WxH][:fps=N], files[:loop][:live][:fps=N].
         /// `sender devices` lists the cameras and what is taken of each.
         Sender source: String, = "camera";
@@ -97,7 +97,7 @@ section! {
         /// Stay below half of your uplink: at a higher share each frame takes longer to leave the house, and bits are latency.
         Sender rate: String, = "20M";
         /// Frames coded from the picture that the receiver holds: auto, on or off. It saves bits where the camera stands still.
-        /// auto: where frames have at most 0.3 bit per pixel and this computer is fast enough. A sender that records does without.
+        /// auto: where frames have at most 0.3 bit per pixel; a slow computer looks for less motion. A sender that records does without.
         Sender prediction: String, = "auto";
     }
 }
@@ -159,13 +159,17 @@ section! {
         /// Video bits a second that nothing exceeds, whatever asks; own sound comes on top.
         /// Unset: twice the rate of the start, for keys during the call.
         Sender rate_max: Option<String>, ~ "50M";
-        /// Bits a second that a sound program sends on the same line (2M: JackTrip in stereo), 0, or auto (found where it takes much).
+        /// Bits a second that a sound program sends on the same line (2M: JackTrip in stereo), auto (found where it takes much) or 0.
         /// Pictures then leave so that its packets do not wait behind them, and some of the line stays free.
-        Sender beside: String, = "0";
+        Sender beside: String, = "auto";
         /// true: pictures go and come over one connection and UDP port, as with `sender call`. Both machines must do it.
         /// For a service that calls, with mode = "meet", in [sender.network]: the receiver alone refuses it.
         /// What comes has statistics and a recording with "-received" in their names.
         Sender share_port: bool, = false;
+        /// true: addresses of now are also left in BitTorrent's network (DHT), sealed for the other machine: no server is needed.
+        /// Calls by name, `invite` and `join` so find homes whose addresses have changed. Nodes see that an address stores something.
+        /// Some schools and firms forbid BitTorrent's protocol. It takes a few MB an hour while somebody is looked for, little later.
+        Both dht: bool, = false;
     }
 }
 
@@ -189,7 +193,8 @@ section! {
     /// Frames kept as they were coded.
     Record "record" {
         /// Folder, for files named by the time in UTC, or a file; nothing is replaced. 4.5 GB an hour at 10 Mbit/s.
-        /// A disk that is full or slow costs the recording, not the call. `wavelet info FILE` says what one holds. Empty: none.
+        /// The sound is beside it, in WAV files with the same begin. A disk that is full or slow costs the recording, not the call.
+        /// `wavelet info FILE` says what one holds. Empty: none.
         Both path: String, = "";
     }
 }
@@ -258,8 +263,13 @@ section! {
         Both open_port: bool, = true, was "reach.open_port";
         /// true: calls by name also look for each other in the same house (mDNS), under a name that only the other machine can compute.
         Both house: bool, = true, was "reach.house";
+        /// HOST:PORT of nodes by which BitTorrent's network is entered with [network] dht, 8 at most.
+        Both dht_nodes: Vec<String>, = ["router.bittorrent.com:6881", "dht.transmissionbt.com:6881", "dht.libtorrent.org:25401", "router.utorrent.com:6881"];
         /// First and last port at which a relay passes packets on (coturn: min-port, max-port), 64 at most; alike on both machines.
         Both turn_ports: [u16; 2], = [49152, 49215], was "reach.turn_ports";
+        /// true: a call begins with practice delay, as if P were pressed: the own sound is played as late as the other side's.
+        /// Both then hear the same mix and can keep a beat over a long line. With headphones, and no monitoring by the card.
+        Sender practice_delay: bool, = false;
         /// Library that opens the window: winit (Wayland or X11), minifb (X11), or auto: winit, and minifb if winit cannot.
         Both window: String, = "auto", was "display.backend";
         /// WIDTHxHEIGHT of the largest pictures that are taken, so that no peer makes this machine set aside more memory than it has.

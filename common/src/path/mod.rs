@@ -105,6 +105,8 @@ pub struct Path {
     shares: Shares,
     /// Rate of others' sound on the line, as somebody has said; none: it is looked for.
     declared: Option<Bitrate>,
+    /// It rings at the other machine.
+    rings: bool,
     /// While anything is streamed from here.
     rate: Option<RateControl>,
     watch: Option<Watch>,
@@ -132,6 +134,7 @@ impl Path {
         Self {
             directions,
             phase: Phase::Disconnected,
+            rings: false,
             rate_max,
             max_datagram: 0,
             next_sequence: SequenceNumber(0),
@@ -161,7 +164,7 @@ impl Path {
     pub fn on_connected(&mut self, now: Timestamp, max_datagram: usize) {
         self.on_disconnected();
         self.max_datagram = max_datagram;
-        self.phase = Phase::Greeting;
+        (self.phase, self.rings) = (Phase::Greeting, false);
         self.reception = Reception::new(now);
         self.pings = PeerClock::new(now);
         self.pings_answered = pings_allowed(now);
@@ -200,8 +203,10 @@ impl Path {
                 }
             }
             (Phase::Greeting, bye @ ControlMessage::Bye { .. }) => return Ok(Some(bye)),
+            (Phase::Greeting, ControlMessage::Rings) => self.rings = true,
             (Phase::Greeting, _) => self.violation("a message before Hello")?,
             (Phase::Greeted, ControlMessage::Hello { .. }) => self.violation("a second Hello")?,
+            (Phase::Greeted, ControlMessage::Rings) => self.violation("it rings no more after Hello")?,
             (Phase::Greeted, ControlMessage::Ping { id, sent }) => {
                 if !self.pings_answered.take(now) {
                     self.violation("more than 64 pings at once or 20 a second")?;
@@ -224,6 +229,11 @@ impl Path {
     /// Returns true if both Hellos are there and no Bye: streams may begin.
     pub fn has_greeted(&self) -> bool {
         self.phase == Phase::Greeted
+    }
+
+    /// Returns true if the other machine has said that it rings there, and has not greeted yet.
+    pub fn rings(&self) -> bool {
+        self.rings && self.phase == Phase::Greeting
     }
 
     /// Ends the connection for what the peer has done. Returns the error that says so.
@@ -266,7 +276,7 @@ impl Path {
     }
 
     /// Sets the bits a second of other programs' sound on the same line, as somebody has said, at first 0: there is none. None: what takes
-    /// a part of the line as sound does is found; on lines and computers that stall, also where there is none.
+    /// a part of the line as sound does is found.
     pub fn set_beside(&mut self, declared: Option<Bitrate>) {
         self.declared = declared;
         self.tell_beside();

@@ -5,6 +5,9 @@ use crate::path::ways::{CANDIDATES_BYTES_MAX, Candidate, take};
 /// Bytes of a note, whatever it says: its length tells nothing.
 pub const NOTE_BYTES: usize = 1 + CANDIDATES_BYTES_MAX;
 
+/// Longest time for which a note is believed, milliseconds.
+pub const NOTE_LIFE_MS: u64 = 3 * 60 * 60 * 1000;
+
 /// The first byte.
 const VERSION: u8 = 1;
 

@@ -16,8 +16,12 @@ pub const PROOF_BYTES: usize = 16;
 
 /// Version of the bytes.
 const VERSION: u8 = 2;
+/// Scheme of a link, which is another writing of a ticket: `duet:` and the ticket.
+const LINK: &str = "duet:";
 /// Longest text that is looked at: more than any ticket has.
 const TEXT_BYTES_MAX: usize = 1024;
+/// Bytes of a text of others in which a ticket is looked for.
+const SEARCHED_BYTES: usize = 1 << 16;
 
 /// Purpose of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +71,9 @@ impl fmt::Debug for Ticket {
 #[non_exhaustive]
 pub enum TicketError {
     /// Something else.
-    #[error("this is no ticket: it takes the whole line that begins with `duet-ticket-`, as `invite` prints it")]
+    #[error(
+        "this is no ticket: it takes the whole line or link that begins with `duet-ticket-` or `duet:`, as `invite` prints it"
+    )]
     NoTicket,
     /// A byte was lost or changed.
     #[error("the ticket is not whole: something in it was changed or left out on its way; copy the whole line again")]
@@ -98,6 +104,39 @@ impl Ticket {
             _ if unix_s >= self.expires => Err(TicketError::Expired),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the link that is another writing of the ticket, for a message in which links can be clicked.
+    pub fn link(&self) -> String {
+        format!("{LINK}{self}")
+    }
+
+    /// Returns true if the text begins as a ticket or a link does.
+    pub fn is_begun_by(text: &str) -> bool {
+        let text = text.trim_start();
+        text.starts_with("duet-") || is_link(text)
+    }
+
+    /// Returns the ticket in a text of others, such as a message or the clipboard: the first that is whole, else why the first that
+    /// is begun is none. None: no ticket is begun in it. Of a long text the first 64 KiB are looked at.
+    pub fn find_in(text: &str) -> Option<Result<Self, TicketError>> {
+        let of = |purpose: Purpose| {
+            text.match_indices(purpose.prefix()).take_while(|(at, _)| *at < SEARCHED_BYTES).map(move |(at, prefix)| {
+                let rest = &text[at + prefix.len()..];
+                let is_other = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
+                let line = &text[at..at + prefix.len() + rest.find(is_other).unwrap_or(rest.len())];
+                // Marks of emphasis, as some programs have them, are letters of tickets, too.
+                line.parse().or_else(|wrong| line.trim_end_matches(['_', '-']).parse().map_err(|_| wrong))
+            })
+        };
+        let mut first = None;
+        for found in Purpose::ALL.into_iter().flat_map(of) {
+            if found.is_ok() {
+                return Some(found);
+            }
+            first.get_or_insert(found);
+        }
+        first
     }
 
     /// Returns what the ticket tells besides its proof, as bytes.
@@ -138,11 +177,22 @@ impl fmt::Display for Ticket {
     }
 }
 
+/// Returns true if the text begins with the scheme of links, which is written as one likes (RFC 3986, section 3.1).
+fn is_link(text: &str) -> bool {
+    text.get(..LINK.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(LINK))
+}
+
+/// Returns the ticket's text in a link, as programs that pass links on may have changed it.
+fn in_link(text: &str) -> &str {
+    let text = if is_link(text) { &text[LINK.len()..] } else { return text };
+    text.strip_prefix("//").unwrap_or(text).trim_end_matches('/')
+}
+
 impl FromStr for Ticket {
     type Err = TicketError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let text = text.trim();
+        let text = in_link(text.trim());
         let of = |purpose: &Purpose| Some((*purpose, text.strip_prefix(purpose.prefix())?));
         let (purpose, text) = Purpose::ALL.iter().find_map(of).ok_or(TicketError::NoTicket)?;
         if text.len() > TEXT_BYTES_MAX {
@@ -195,6 +245,77 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_another_writing_of_a_ticket() {
+        let ticket = ticket(Purpose::Invitation);
+        let link = ticket.link();
+        assert_eq!(link, format!("duet:{ticket}"));
+        for same in [
+            link.clone(),
+            format!(" {link}\n"),
+            format!("DUET:{ticket}"),
+            format!("duet://{ticket}"),
+            format!("Duet://{ticket}/"),
+        ] {
+            assert_eq!(same.parse(), Ok(ticket.clone()), "{same}");
+            assert!(Ticket::is_begun_by(&same));
+        }
+        assert!(
+            Ticket::is_begun_by(&ticket.to_string()) && !Ticket::is_begun_by("duet") && !Ticket::is_begun_by("clara")
+        );
+        for wrong in [
+            "duet:",
+            "duet://",
+            "duet:duet:",
+            "duet:\0",
+            "duet:é",
+            "duet:x",
+            "duét:",
+            "duet:%64uet-ticket-A",
+            "http://x/duet:",
+        ] {
+            assert_eq!(wrong.parse::<Ticket>(), Err(TicketError::NoTicket), "{wrong}");
+        }
+        for damaged in [
+            format!("{link}?x=1"),
+            format!("{link}%20"),
+            link.replace("ticket-", "ticket-\u{202e}"),
+            format!("{link}/x"),
+        ] {
+            assert_eq!(damaged.parse::<Ticket>(), Err(TicketError::Damaged), "{damaged}");
+        }
+        assert_eq!(format!("{link}{}", "A".repeat(2000)).parse::<Ticket>(), Err(TicketError::Damaged));
+    }
+
+    #[test]
+    fn a_ticket_is_found_in_what_somebody_writes() {
+        let ticket = ticket(Purpose::Invitation);
+        let (line, link) = (ticket.to_string(), ticket.link());
+        for text in [
+            line.clone(),
+            format!("here is my link: {link} see you"),
+            format!("({link})"),
+            format!("<{link}>, 8 pm"),
+            format!("<a href=\"duet://{line}/\">click</a>"),
+            format!("_{link}_ *{line}*"),
+            format!("\u{202b}\u{200f}שלום {link}\u{202c}\u{200f}!"),
+            format!("duet-ticket- is how it begins; duet-ticket-AAAA was old: {link}."),
+            format!("{} {link}", "é".repeat(10_000)),
+        ] {
+            assert_eq!(Ticket::find_in(&text), Some(Ok(ticket.clone())), "{text}");
+        }
+        for none in ["", "duet:", "call me at duet:clara", "duet ticket-A", &"x".repeat(10_000)] {
+            assert_eq!(Ticket::find_in(none), None, "{none}");
+        }
+        // A letter that turns what follows about, within; one that was cut; another writing of letters.
+        for damaged in [link.replace("ticket-", "ticket-\u{202e}"), link[..100].to_owned(), link.replace('A', "А")] {
+            assert_eq!(Ticket::find_in(&damaged), Some(Err(TicketError::Damaged)), "{damaged}");
+        }
+        let long = format!("duet:duet-ticket-{}", "A".repeat(10_000));
+        assert_eq!(Ticket::find_in(&long), Some(Err(TicketError::Damaged)));
+        assert_eq!(Ticket::find_in(&format!("{}{link}", " ".repeat(SEARCHED_BYTES))), None);
+    }
+
+    #[test]
     fn every_change_of_one_character_is_noticed() {
         let text = ticket(Purpose::Invitation).to_string();
         for at in 0..text.len() {
@@ -228,9 +349,12 @@ mod tests {
     proptest! {
         #[test]
         fn hostile_texts_are_refused(text in ".{0,300}") {
-            prop_assert!(text.parse::<Ticket>().is_err());
-            let behind_a_prefix = format!("duet-ticket-{text}").parse::<Ticket>();
-            prop_assert!(behind_a_prefix.is_err());
+            prop_assert!(text.parse::<Ticket>().is_err() && Ticket::find_in(&text).is_none_or(|found| found.is_err()));
+            for front in ["duet-ticket-", "duet:", "duet:duet-ticket-"] {
+                let link = [front, &text].concat();
+                prop_assert!(link.parse::<Ticket>().is_err());
+                prop_assert!(Ticket::find_in(&link).is_none_or(|found| found.is_err()));
+            }
         }
 
         /// Bytes with a right checksum, which anybody can make.

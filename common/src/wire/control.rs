@@ -9,7 +9,6 @@
 //! The only file that names bincode. The library is no longer maintained and can be made to allocate without
 //! bound, so it runs under a limit and only inside a connection whose peer has proved its key.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bincode::config::{Configuration, Limit};
@@ -17,7 +16,9 @@ use bincode::{Decode, Encode};
 use picture::frame::Raster;
 use picture::params::{PARAMS_BYTES, ParamsError, RASTER_BYTES, StreamParams, Wavelet};
 
+use sound::click::{BadMetre, Metre, Tempo};
 use sound::format::Format;
+use sound::unit::UNIT_BYTES_MAX;
 
 use super::MESSAGE_BYTES_MAX;
 use super::sound::{SoundError, format_code, format_of};
@@ -26,6 +27,9 @@ use crate::units::{FrameId, Timestamp};
 
 /// Longest text in a [`ByeReason::Protocol`], bytes; longer ones are cut.
 pub const REASON_BYTES_MAX: usize = 200;
+
+/// Longest [`ControlMessage::Text`], characters.
+pub const TEXT_CHARS_MAX: usize = 1000;
 
 const PREFIX_BYTES: usize = 4;
 
@@ -123,8 +127,49 @@ pub enum ControlMessage {
         /// Form of its samples.
         format: Format,
     },
-    /// Sender of sound to receiver: the click that both hear from now on; none: no click.
-    Click(Option<Click>),
+    /// Sender of sound to receiver: the click that both hear from now on, by the sender's clock; none: no click.
+    Click(Option<Tempo>),
+    /// Receiver of sound to sender: the sound is recorded.
+    RecordSound {
+        /// True: keep what is sent, for what does not come. False: no more is wanted but what does not come of what was sent.
+        goes_on: bool,
+    },
+    /// Receiver of sound to sender: the sound of these packets has not come and is wanted for a recording.
+    WantSound {
+        /// Number of the first packet.
+        first: u32,
+        /// Number of packets.
+        count: u8,
+    },
+    /// Sender of sound to receiver, on request: a packet's own sound.
+    LateSound {
+        /// Number of the packet.
+        number: u32,
+        /// The packet, as far as it is there.
+        found: FoundSound,
+    },
+    /// Sender of sound to a receiver that records: there will be no more sound but what does not come of that before.
+    SoundEnds {
+        /// Number behind the last packet's.
+        next: u32,
+    },
+    /// Before Hello, of a machine that is called: it rings there, and Hello follows when somebody takes the call.
+    Rings,
+    /// A person to the other: a short text.
+    Text {
+        /// At most [`TEXT_CHARS_MAX`] characters.
+        text: String,
+    },
+    /// A person's picture is hidden, or no longer: none comes until then.
+    Hidden {
+        /// True while none is sent.
+        is_hidden: bool,
+    },
+    /// A person records the call, or no longer.
+    Recording {
+        /// True while it is recorded.
+        is_recording: bool,
+    },
     /// Last message of either end of a stream, or of a machine about all of them.
     Bye {
         /// The reason.
@@ -140,30 +185,33 @@ impl ControlMessage {
 
     /// Returns true if it is about the path, whatever streams there are.
     pub const fn is_of_path(&self) -> bool {
-        matches!(self, Self::Hello { .. } | Self::Ping { .. } | Self::Pong { .. } | Self::Stalled { .. })
+        matches!(self, Self::Hello { .. } | Self::Rings | Self::Ping { .. } | Self::Pong { .. } | Self::Stalled { .. })
     }
 }
 
-/// A click in time that both machines hear.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Click {
-    /// Beats a minute, thousandths; 20,000 to 400,000.
-    pub tempo_mbpm: u32,
-    /// Beats of a bar, of which the first is accented; 1 to 16.
-    pub beats: u8,
-    /// Time of a bar's first beat, clock of the machine that says it.
-    pub start: Timestamp,
-}
-
-impl Click {
-    /// Least and most beats a minute, thousandths.
-    pub const TEMPI_MBPM: RangeInclusive<u32> = 20_000..=400_000;
-    /// Least and most beats of a bar.
-    pub const BEATS: RangeInclusive<u8> = 1..=16;
-
-    fn is_sane(&self) -> bool {
-        Self::TEMPI_MBPM.contains(&self.tempo_mbpm) && Self::BEATS.contains(&self.beats)
-    }
+/// A packet's own sound, as its sender has kept it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoundSound {
+    /// It is there.
+    Sound {
+        /// Form of its samples.
+        format: Format,
+        /// Time of the first sample's capture.
+        capture: Timestamp,
+        /// At most [`UNIT_BYTES_MAX`] bytes.
+        sound: Vec<u8>,
+    },
+    /// The microphone was muted.
+    Muted {
+        /// Form of its samples, if there were any.
+        format: Format,
+        /// Time at which the first would have been captured.
+        capture: Timestamp,
+    },
+    /// The card left it out.
+    Nothing,
+    /// It is not kept any more, or never was.
+    Gone,
 }
 
 /// State of the sender's source.
@@ -178,11 +226,13 @@ pub enum SourceState {
     Lost,
     /// There, and gives pictures of which none can be used, such as damaged ones.
     Unusable,
+    /// No pictures are sent: nobody there wants it, or that machine has no time for them.
+    Withheld,
 }
 
 impl SourceState {
     /// All states; the place is the number on the wire.
-    const ALL: [Self; 4] = [Self::Gives, Self::Stalled, Self::Lost, Self::Unusable];
+    const ALL: [Self; 5] = [Self::Gives, Self::Stalled, Self::Lost, Self::Unusable, Self::Withheld];
 }
 
 /// Reasons for which a peer leaves.
@@ -223,8 +273,14 @@ pub enum ControlError {
     UnknownSourceState,
     #[error(transparent)]
     Sound(#[from] SoundError),
-    #[error("a click of no tempo that is played")]
-    UnknownTempo,
+    #[error(transparent)]
+    Click(#[from] BadMetre),
+    #[error("more sound than a packet has")]
+    SoundTooLong,
+    #[error("a text of more than {TEXT_CHARS_MAX} characters")]
+    TextTooLong,
+    #[error("an answer about sound that is none of those known")]
+    UnknownFound,
     #[error("a control message about nobody's stream")]
     UnknownStream,
 }
@@ -311,8 +367,26 @@ enum Wire {
     Stalled { total_us: u64 },
     Bounced { times_us: [u64; 6] },
     WelcomeSound { format: u8 },
-    Click { tempo_mbpm: u32, beats: u8, start: u64 },
+    Click { mbpm: u32, beats: u8, count_in_bars: u8, goes_on: bool, start_us: u64 },
     NoClick,
+    RecordSound { goes_on: bool },
+    WantSound { first: u32, count: u8 },
+    LateSound { number: u32, found: u8, format: u8, capture: u64, sound: Vec<u8> },
+    SoundEnds { next: u32 },
+    Text { text: String },
+    Hidden { is_hidden: bool },
+    Recording { is_recording: bool },
+    Rings,
+}
+
+fn late_sound(number: u32, found: &FoundSound) -> Wire {
+    let (kind, (format, capture), sound) = match found {
+        FoundSound::Sound { format, capture, sound } => (0, (format_code(*format), capture.as_us()), sound.clone()),
+        FoundSound::Muted { format, capture } => (1, (format_code(*format), capture.as_us()), Vec::new()),
+        FoundSound::Nothing => (2, (0, 0), Vec::new()),
+        FoundSound::Gone => (3, (0, 0), Vec::new()),
+    };
+    Wire::LateSound { number, found: kind, format, capture, sound }
 }
 
 impl From<&ControlMessage> for Wire {
@@ -337,10 +411,21 @@ impl From<&ControlMessage> for Wire {
                 Self::Bounced { times_us: times.map(|time| time.as_us()) }
             }
             ControlMessage::WelcomeSound { format } => Self::WelcomeSound { format: format_code(*format) },
-            ControlMessage::Click(Some(Click { tempo_mbpm, beats, start })) => {
-                Self::Click { tempo_mbpm: *tempo_mbpm, beats: *beats, start: start.as_us() }
+            &ControlMessage::Click(Some(Tempo { metre, count_in_bars, goes_on, start_us })) => {
+                Self::Click { mbpm: metre.mbpm(), beats: metre.beats(), count_in_bars, goes_on, start_us }
             }
             ControlMessage::Click(None) => Self::NoClick,
+            ControlMessage::RecordSound { goes_on } => Self::RecordSound { goes_on: *goes_on },
+            ControlMessage::WantSound { first, count } => Self::WantSound { first: *first, count: *count },
+            ControlMessage::LateSound { number, found } => late_sound(*number, found),
+            ControlMessage::SoundEnds { next } => Self::SoundEnds { next: *next },
+            ControlMessage::Rings => Self::Rings,
+            ControlMessage::Text { text } => {
+                let end = text.char_indices().nth(TEXT_CHARS_MAX).map_or(text.len(), |(end, _)| end);
+                Self::Text { text: text[..end].to_owned() }
+            }
+            ControlMessage::Hidden { is_hidden } => Self::Hidden { is_hidden: *is_hidden },
+            ControlMessage::Recording { is_recording } => Self::Recording { is_recording: *is_recording },
             ControlMessage::Bye { reason } => match reason {
                 ByeReason::Finished { last_frame } => Self::Finished { last_frame: last_frame.map(|frame| frame.0) },
                 ByeReason::Stopping => Self::Stopping,
@@ -393,11 +478,31 @@ impl TryFrom<Wire> for ControlMessage {
                 Self::Bounced(OneWay { capture, sent, received, released, decoded, shown })
             }
             Wire::WelcomeSound { format } => Self::WelcomeSound { format: format_of(format)? },
-            Wire::Click { tempo_mbpm, beats, start } => {
-                let click = Click { tempo_mbpm, beats, start: Timestamp::from_us(start) };
-                Self::Click(Some(Some(click).filter(Click::is_sane).ok_or(ControlError::UnknownTempo)?))
+            Wire::Click { mbpm, beats, count_in_bars, goes_on, start_us } => {
+                let metre = Metre::new(mbpm, beats)?;
+                Self::Click(Some(Tempo { metre, count_in_bars, goes_on, start_us }))
             }
             Wire::NoClick => Self::Click(None),
+            Wire::RecordSound { goes_on } => Self::RecordSound { goes_on },
+            Wire::WantSound { first, count } => Self::WantSound { first, count },
+            Wire::LateSound { sound, .. } if sound.len() > UNIT_BYTES_MAX => return Err(ControlError::SoundTooLong),
+            Wire::LateSound { number, found, format, capture, sound } => {
+                let (format, capture) = (format_of(format)?, Timestamp::from_us(capture));
+                let found = match found {
+                    0 => FoundSound::Sound { format, capture, sound },
+                    1 => FoundSound::Muted { format, capture },
+                    2 => FoundSound::Nothing,
+                    3 => FoundSound::Gone,
+                    _ => return Err(ControlError::UnknownFound),
+                };
+                Self::LateSound { number, found }
+            }
+            Wire::SoundEnds { next } => Self::SoundEnds { next },
+            Wire::Rings => Self::Rings,
+            Wire::Text { text } if text.chars().count() > TEXT_CHARS_MAX => return Err(ControlError::TextTooLong),
+            Wire::Text { text } => Self::Text { text },
+            Wire::Hidden { is_hidden } => Self::Hidden { is_hidden },
+            Wire::Recording { is_recording } => Self::Recording { is_recording },
         })
     }
 }

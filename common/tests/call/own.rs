@@ -36,7 +36,7 @@ impl Own {
         let format = Format { channels: Channels::Stereo, coding: Coding::Pcm16, frames: samples };
         let (mut sender, mut receiver) = (SoundSender::new(), SoundReceiver::new());
         let ([here, there], now) = ([call.sender.path(), call.receiver.path()], call.now);
-        sender.on_connected(here);
+        sender.on_connected(false, here, now);
         receiver.on_connected();
         sender.on_greeted();
         sender.set_format(format, here, now);
@@ -94,6 +94,7 @@ impl Own {
             level: Level(9),
             whole: filled(format.whole_bytes().unwrap()),
             adpcm: filled(adpcm::block_bytes(format.channels.count(), format.frames.into())),
+            captured: Vec::new(),
         });
         self.next += 1;
         let datagram = self.sender.poll_datagram(path, now)?;

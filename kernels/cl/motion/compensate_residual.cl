@@ -1,20 +1,24 @@
-// What a prediction leaves of a picture, one channel; the state that comes of it; and how near the prediction is.
+// What a prediction leaves of a picture, one channel, and the picture's own samples; the state that comes of it; and how near the prediction is.
 //
 // Maths: the residual is v - (p - 128) for the centred sample v and the prediction p, the state clamp(floor((r + p) + 1/2), 0, 255)
 //   for what was coded of it, r, each sum rounded to f32. How near: of squares of ACTIVITY_SIDE x ACTIVITY_SIDE samples, at the
 //   bottom of fewer rows, the sum of |s - p| and that of |s - m|, for the samples s in bytes (colour.cl) and their mean m,
 //   rounded down. Columns that make no whole square do not count.
-// Shapes: `plane` and `residual` are width x height samples, pitch apart, `prediction` and `state` width x height bytes; `sums` has
+// Shapes: `plane` and `residual` are width x height samples, pitch apart, `prediction`, `source` and `state` width x height bytes; `sums` has
 //   the two sums of each row of squares.
 // NDRange: take_prediction and add_residual (LSIZE, height), distances (LSIZE, rows of squares): one group per row.
 // Defines: ACTIVITY_SIDE (src/opencl/motion/params.rs).
 
-GROUP __kernel void take_prediction(__global float *restrict plane, int pitch, __global const uchar *restrict prediction, int width)
+GROUP __kernel void take_prediction(__global float *restrict plane, int pitch, __global const uchar *restrict prediction, int width,
+                                    __global uchar *restrict source)
 {
     plane += get_global_id(1) * (size_t)pitch;
     prediction += get_global_id(1) * (size_t)width;
-    for EACH(x, 0, width)
+    source += get_global_id(1) * (size_t)width;
+    for EACH(x, 0, width) {
+        source[x] = byte_of(plane[x]);
         plane[x] -= (float)prediction[x] - 128.0f;
+    }
 }
 
 GROUP __kernel void add_residual(__global const float *restrict residual, int pitch, __global uchar *restrict state, int width)

@@ -1,5 +1,6 @@
 //! The contexts of the decisions in a slice, and their probabilities, which learn within it.
 
+use crate::motion::dering::Dering;
 use crate::motion::field::{BLOCK_CELLS, Field};
 use crate::tables::PROBABILITY_BITS;
 
@@ -22,7 +23,9 @@ pub(super) const EXPONENT: usize = ZERO + 2;
 pub(super) const DIGIT: usize = EXPONENT + 2 * EXPONENTS;
 /// The sign of a component, by axis.
 pub(super) const SIGN: usize = DIGIT + 2 * EXPONENTS;
-pub(super) const CONTEXTS: usize = SIGN + 2;
+/// First context of "the square is filtered", by how many of the squares beside and above are.
+pub(super) const FILTERED: usize = SIGN + 2;
+pub(super) const CONTEXTS: usize = FILTERED + 3;
 
 /// Parts of a probability while it is learnt.
 const ONE: u32 = 1 << 16;
@@ -44,6 +47,7 @@ const fn start() -> [u8; CONTEXTS] {
         start[SPLIT + at] = [80, 140, 190][at];
         start[QUARTER + at] = [30, 60, 100][at];
         start[FLAT + at] = [6, 40, 110][at];
+        start[FILTERED + at] = [100, 128, 160][at];
         at += 1;
     }
     at = 0;
@@ -103,6 +107,12 @@ pub(super) fn split_near(field: &Field, x: usize, y: usize, first: usize) -> usi
 pub(super) fn quartered_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
     let left = x > 0 && field.is_quartered(x - 1, y);
     usize::from(left) + usize::from(y > first && field.is_quartered(x, y - 1))
+}
+
+/// Returns the number of squares beside and above square (x, y) that are filtered, likewise.
+pub(super) fn filtered_near(dering: &Dering, x: usize, y: usize, first: usize) -> usize {
+    let left = x > 0 && dering.at(x - 1, y) > 0;
+    usize::from(left) + usize::from(y > first && dering.at(x, y - 1) > 0)
 }
 
 /// Returns the contexts of [`FLAT`] and [`SAME`] of a part, and the vector expected.

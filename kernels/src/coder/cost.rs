@@ -128,6 +128,7 @@ mod tests {
 
     use super::super::slice::encode;
     use super::*;
+    use crate::motion::dering::Dering;
     use crate::motion::field::BLOCK_CELLS;
 
     #[test]
@@ -145,7 +146,7 @@ mod tests {
         };
         for motion in [Motion::vector(1, 0), Motion::vector(-300, 1500), Motion::vector(0, -5)] {
             let field = field(motion);
-            let bytes = encode(&field, 0, 3).0.len();
+            let bytes = encode(&field, &Dering::none(FrameSize::new(32, 32).unwrap()), 0, 3).0.len();
             let parts = Costs::new().part(&Field::new(FrameSize::new(32, 32).unwrap()), 0, 0, BLOCK_CELLS).of(motion);
             // The state takes 16 bits besides, and the split flag one.
             assert!((parts as usize + 16 * 17).abs_diff(16 * 8 * bytes) <= 16 * 8, "{motion:?} {parts} {bytes}");

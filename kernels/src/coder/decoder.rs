@@ -14,6 +14,7 @@ use super::pool::Pool;
 use super::slice;
 use super::voice::Voice;
 use crate::fallback::{Replaceable, decoder_instead};
+use crate::motion::dering::Dering;
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, ResidualDecoder};
 use crate::open::{Resolved, open_decoder, resolve};
@@ -233,7 +234,7 @@ impl StateDecoder {
         };
         check_target(reference.1, self.params.size, &self.params)?;
         let start = Instant::now();
-        let mut field = Field::new(self.params.size);
+        let (mut field, mut dering) = (Field::new(self.params.size), Dering::none(self.params.size));
         let (slices, channels) = (field.layout().slices(), self.params.chroma.channels().len());
         if frame.block_count() != slices + self.blocks {
             return Err(DecodeError::BlockCount { wanted: slices + self.blocks, given: frame.block_count() });
@@ -245,14 +246,14 @@ impl StateDecoder {
         let started = self.device.as_mut().map_or(Ok(()), |device| device.start(blocks, before));
         for index in 0..slices {
             if let BlockState::Coded(bytes) = frame.block(index)
-                && slice::decode(bytes, &mut field, index, channels).is_err()
+                && slice::decode(bytes, &mut field, &mut dering, index, channels).is_err()
             {
-                slice::clear(&mut field, index);
+                slice::clear(&mut field, &mut dering, index);
                 damaged += 1;
             }
         }
         if let Some(device) = &mut self.device {
-            started.and_then(|()| device.finish(&field, reference, number, out))?;
+            started.and_then(|()| device.finish((&field, &dering), reference, number, out))?;
             self.times = device.times();
             self.damaged_here += damaged;
             return Ok(());
@@ -264,6 +265,7 @@ impl StateDecoder {
         self.predictor.compensate(&field, out);
         let compensate = start.elapsed();
         self.residual.add_residual(&received, out)?;
+        self.predictor.dering(&dering, out);
         let times = self.residual.times();
         self.times = DecodeTimes { decode: vectors + times.decode, compensate, ..times };
         Ok(())

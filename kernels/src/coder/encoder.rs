@@ -13,15 +13,18 @@ use rayon::prelude::*;
 
 use super::cost::Costs;
 use super::decoder::{State, StateDecoder, inner, next_number, on_the_processor, open, without_prediction};
+use super::dering::chosen;
 use super::proven::{Proven, distances};
 use super::search::{Effort, Overlapped, Search};
 use super::slice;
 use crate::cpu::colour;
 use crate::cpu::motion::planes::Bordered;
 use crate::fallback::Replaceable;
+use crate::motion::dering::{Dering, Gains};
 use crate::motion::field::Field;
 use crate::motion::predictor::{AloneEncoder, ResidualEncoder, planes};
 use crate::reference::{ReferenceEncoder, check_picture};
+use crate::threads;
 use crate::{
     Backend, BackendChoice, BackendInfo, DecodeError, EncodeError, EncodeTimes, OpenError, Picture, PictureRef, Target,
     cpu, opencl,
@@ -60,6 +63,8 @@ pub(crate) struct PredictedEncoder {
     step: StepIndex,
     /// Bytes of the last frame's blocks alone, of [`SHARE`] of them joined.
     spread: usize,
+    /// Gains of the last state, by which the next frame's squares are chosen; empty if they are not known.
+    gains: Vec<Gains>,
     search_time: Option<Duration>,
     /// The luma of a picture that is searched.
     source: Bordered,
@@ -68,6 +73,8 @@ pub(crate) struct PredictedEncoder {
     vectors_to_bytes: Duration,
     /// The frame that was coded last, until its state has been computed.
     unfinished: Option<Unfinished>,
+    /// Its state, if that was computed for something else before it was asked for.
+    finished: Option<State>,
     proven: Proven,
     finished_in: Duration,
 }
@@ -120,12 +127,14 @@ fn predicted_encoder(
         costs: Costs::new(),
         step: FIRST_STEP,
         spread: SHARE,
+        gains: Vec::new(),
         search_time: None,
         source: Bordered::new(params.size),
         overlapped: Overlapped::new(params.size),
         times: EncodeTimes::default(),
         vectors_to_bytes: Duration::ZERO,
         unfinished: None,
+        finished: None,
         proven: Proven::NOTHING,
         finished_in: Duration::ZERO,
     }
@@ -175,9 +184,12 @@ impl PredictedEncoder {
     }
 
     /// Computes the state of the frame coded last, and makes ready for a frame that refers to it; none if that has been done
-    /// already, or there is no such frame. It takes least directly after the frame was coded; later it is decoded.
+    /// already, or there is no such frame. That of a frame coded alone is decoded.
     pub(crate) fn finish(&mut self) -> Result<Option<State>, DecodeError> {
         let start = Instant::now();
+        if let Some(state) = self.finished.take() {
+            return Ok(Some(state));
+        }
         let Some(unfinished) = &mut self.unfinished else { return Ok(None) };
         let (number, made) = (unfinished.number, unfinished.made.take());
         let state = match made {
@@ -187,8 +199,13 @@ impl PredictedEncoder {
                 self.decoder.replay(frame, &Gaps::default(), reference.as_ref())?
             }
         };
-        self.unfinished = None;
-        self.decoder.refer((state.number(), state.picture()));
+        let unfinished = self.unfinished.take();
+        if self.decoder.encoder().is_none() && unfinished.is_some_and(|unfinished| unfinished.reference.is_some()) {
+            self.gains = self.decoder.predictor.gains(&self.source, state.picture());
+        }
+        if self.effort > Effort::Still {
+            self.decoder.refer((state.number(), state.picture()));
+        }
         self.finished_in = start.elapsed();
         Ok(Some(state))
     }
@@ -201,13 +218,15 @@ impl PredictedEncoder {
         reference: Option<&State>,
     ) -> Result<State, DecodeError> {
         // On a device it uses the same memory.
-        let made = self.unfinished.as_mut().and_then(|unfinished| unfinished.made.take());
-        made.into_iter().for_each(|made| self.decoder.give_back(made.picture));
+        if let Some(state) = self.finish()? {
+            self.finished = Some(state);
+        }
         self.decoder.replay(frame, gaps, reference)
     }
 
     /// Makes no state of the frame coded last.
     fn forget_unfinished(&mut self) {
+        self.finished = None;
         let made = self.unfinished.take().and_then(|unfinished| unfinished.made);
         made.into_iter().for_each(|made| self.decoder.give_back(made.picture));
     }
@@ -246,7 +265,10 @@ impl PredictedEncoder {
         let before = self.times;
         let (frame, made) = match predicted {
             Some(Predicted { frame, made, field, .. }) => {
-                self.last = Some(field);
+                // What moved goes on to do so once it is looked for again.
+                if self.effort > Effort::Still {
+                    self.last = Some(field);
+                }
                 (frame, Some(made))
             }
             None => {
@@ -267,6 +289,7 @@ impl PredictedEncoder {
         let frame = self.alone.encode(picture, less(target, REFERENCE_BYTES))?;
         self.times = self.alone.times();
         (self.last, self.proven) = (None, Proven::NOTHING);
+        self.gains.clear();
         self.step = frame.header.step;
         Ok(frame)
     }
@@ -308,17 +331,20 @@ impl PredictedEncoder {
         }
         let mut prediction = self.decoder.pool.take();
         let start = Instant::now();
-        let field = self.search(own, target, reference);
+        let field = threads::that_pay(self.params.size, || self.search(own, target, reference));
         let found = Instant::now();
         if let Some(device) = self.decoder.encoder() {
             // Until the state of the frame is there, the picture is not used.
             device.predict(&field, (reference.number(), reference.picture()))?;
+        } else if self.effort == Effort::Still {
+            prediction.data_mut().copy_from_slice(reference.picture().data());
         } else {
             self.decoder.predictor.compensate(&field, &mut prediction);
         }
         let predicted = found.elapsed();
         let slicing = Instant::now();
-        let slices = self.code_vectors(&field);
+        let dering = chosen(&self.gains, self.params.size, self.expected_step(target));
+        let slices = self.code_vectors(&field, &dering);
         let sliced = slicing.elapsed();
         self.times.motion = found.duration_since(start) + sliced;
         let blocks = self.decoder.blocks;
@@ -341,18 +367,25 @@ impl PredictedEncoder {
             distances(own, prediction.data(), self.params.size.width(), self.params.size.pixels())
         };
         let is_here = self.decoder.encoder().is_none();
-        let made = Made { picture: prediction, blocks: is_here.then_some(blocks) };
+        let made = Made { picture: prediction, blocks: is_here.then_some(blocks), dering };
         Ok(Some(Predicted { frame, made, field, distances }))
+    }
+
+    /// Returns the step that a frame will have, or about that.
+    fn expected_step(&self, target: Target) -> StepIndex {
+        if let Target::Step(step) = target { step } else { self.step }
     }
 
     /// Finds the vectors of a picture whose samples the stream keeps as `own`.
     fn search(&mut self, own: &[u8], target: Target, reference: &State) -> Field {
         let start = Instant::now();
         let (chroma, size) = (self.params.chroma, self.params.size);
-        self.decoder.refer((reference.number(), reference.picture()));
-        let step = if let Target::Step(step) = target { step } else { self.step };
         let planes_of_source = planes(chroma, size, own);
         self.source.take(size, planes_of_source[0]);
+        // What does not move needs no samples between samples.
+        if self.effort > Effort::Still {
+            self.decoder.refer((reference.number(), reference.picture()));
+        }
         let search = Search {
             chroma,
             size,
@@ -361,20 +394,21 @@ impl PredictedEncoder {
             source: &self.source,
             planes: &planes_of_source,
             costs: &self.costs,
-            lambda: lambda(step),
+            lambda: lambda(self.expected_step(target)),
             effort: self.effort,
             is_late: &|| self.search_time.is_some_and(|time| start.elapsed() >= time),
         };
         search.find(self.last.as_ref(), &mut self.overlapped)
     }
 
-    /// Codes the slices of vectors, and learns what vectors cost.
-    fn code_vectors(&mut self, field: &Field) -> Vec<Vec<u8>> {
+    /// Codes the slices of vectors and of what is filtered, and learns what vectors cost.
+    fn code_vectors(&mut self, field: &Field, dering: &Dering) -> Vec<Vec<u8>> {
         let channels = self.params.chroma.channels().len();
-        let slices = (0..field.layout().slices()).into_par_iter().map(|slice| slice::encode(field, slice, channels));
+        let slices = (0..field.layout().slices()).into_par_iter();
+        let slices = slices.map(|slice| slice::encode(field, dering, slice, channels));
         let (slices, learnt): (Vec<_>, Vec<_>) = slices.unzip();
         let learnt: Vec<_> = learnt.into_iter().flatten().collect();
-        if !learnt.is_empty() {
+        if !learnt.is_empty() && self.effort > Effort::Still {
             self.costs = Costs::of(&learnt);
         }
         slices
@@ -450,15 +484,16 @@ impl PredictedEncoder {
 
     /// Returns the state of the predicted frame that was coded last, which gets this number.
     fn state_of(&mut self, number: u64, made: Made) -> Result<State, DecodeError> {
-        let Made { mut picture, blocks } = made;
+        let Made { mut picture, blocks, dering } = made;
         match (self.decoder.encoder(), blocks) {
             (Some(device), None) => {
-                device.state(number, &mut picture)?;
+                self.gains = device.state(number, &dering, &mut picture)?;
                 self.times.device = device.times(Duration::ZERO).device;
             }
             (_, blocks) => {
                 let blocks = blocks.as_ref().map(ReceivedFrame::from);
                 blocks.map_or(Ok(()), |blocks| self.decoder.residual.add_residual(&blocks, &mut picture))?;
+                self.decoder.predictor.dering(&dering, &mut picture);
             }
         }
         Ok(State::known_as(number, self.decoder.pool.hold(picture)))
@@ -472,7 +507,7 @@ struct Unfinished {
     number: u64,
     frame: CodedFrame,
     reference: Option<State>,
-    /// None of a frame that was coded alone, or once something else was done.
+    /// None of a frame that was coded alone, or once a device is lost that had a part of it.
     made: Option<Made>,
 }
 
@@ -483,6 +518,8 @@ struct Made {
     picture: Picture,
     /// Blocks that were coded besides the vectors; none if a device has them.
     blocks: Option<CodedFrame>,
+    /// The squares of it that are filtered.
+    dering: Dering,
 }
 
 /// A frame coded with a reference.

@@ -6,8 +6,11 @@
 mod contexts;
 mod cost;
 mod decoder;
+mod dering;
 mod encoder;
 mod group;
+#[cfg(test)]
+mod hostile_tests;
 mod pool;
 pub(crate) mod proven;
 mod search;

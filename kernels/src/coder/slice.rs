@@ -1,13 +1,16 @@
-//! Slices of vectors as bytes: bits in contexts that learn within the slice, by rANS.
+//! Slices as bytes: the vectors of their blocks, and which squares are filtered, as bits in contexts that learn within the
+//! slice, by rANS.
 //!
 //! One walk over the parts of a slice serves the encoder, which hands every decision in, and the decoder, which gets
-//! it.
+//! it. What is filtered comes last, and only if anything is: without it the decoder is then at the end.
 
 use std::ops::Range;
 
 use super::contexts::{
-    DIGIT, EXPONENT, EXPONENTS, Learnt, QUARTER, SIGN, SPLIT, ZERO, of_part, quartered_near, split_near,
+    DIGIT, EXPONENT, EXPONENTS, FILTERED, Learnt, QUARTER, SIGN, SPLIT, ZERO, filtered_near, of_part, quartered_near,
+    split_near,
 };
+use crate::motion::dering::{Dering, STRENGTH_BITS, STRENGTHS};
 use crate::motion::field::{BLOCK_CELLS, Field, Motion, UNIT_CELLS, VECTOR_MAX};
 use crate::reference::quad::Damaged;
 use crate::reference::rans;
@@ -70,20 +73,26 @@ impl Bits for Reader<'_> {
     }
 }
 
-/// Returns the bytes of a slice of `field`, none if nothing in it moves or is split, and what its bits taught.
-pub(crate) fn encode(field: &Field, slice: usize, channels: usize) -> (Vec<u8>, Option<Learnt>) {
+/// Returns the bytes of a slice of `field`, none if nothing in it moves, is split or filtered, and what its bits taught.
+pub(crate) fn encode(field: &Field, dering: &Dering, slice: usize, channels: usize) -> (Vec<u8>, Option<Learnt>) {
     let rows = field.layout().rows_of(slice);
     let cells = BLOCK_CELLS * rows.start..BLOCK_CELLS * rows.end;
     let mut blocks = rows.clone().flat_map(|y| (0..field.layout().columns()).map(move |x| (x, y)));
     let rests = |y| (0..field.cell_columns()).all(|x| field.cell(x, y) == Motion::ZERO);
-    if blocks.all(|(x, y)| field.is_whole(x, y)) && cells.clone().all(rests) {
+    let strength = rows.clone().flat_map(|y| dering.row(y)).copied().find(|&strength| strength > 0);
+    if blocks.all(|(x, y)| field.is_whole(x, y)) && cells.clone().all(rests) && strength.is_none() {
         return (Vec::new(), None);
     }
     let mut writer = Writer { learnt: Learnt::new(), ranges: Vec::new() };
     // The walk writes back what it is told, so that it can read it again as a decoder does.
     let mut copy = field.clone();
-    let whole = walk(&mut writer, &mut copy, rows, channels);
+    let whole = walk(&mut writer, &mut copy, rows.clone(), channels);
     debug_assert!(whole.is_ok() && copy == *field);
+    if let Some(strength) = strength {
+        let mut copy = dering.clone();
+        squares(&mut writer, &mut copy, rows, strength);
+        debug_assert!(copy == *dering, "a slice has one strength");
+    }
     let mut bytes = Vec::new();
     let mut rans = rans::RansEncoder::new(0, rans::payload_bits(0), &mut bytes);
     for &(start, frequency) in writer.ranges.iter().rev() {
@@ -93,25 +102,34 @@ pub(crate) fn encode(field: &Field, slice: usize, channels: usize) -> (Vec<u8>, 
     (bytes, Some(writer.learnt))
 }
 
-/// Decodes a slice into `field`, where its blocks are whole and at rest. Whatever the bytes are, this ends and stays in
-/// bounds; after `Err` the slice's blocks mean nothing.
-pub(crate) fn decode(bytes: &[u8], field: &mut Field, slice: usize, channels: usize) -> Result<(), Damaged> {
+/// Decodes a slice into `field`, where its blocks are whole and at rest, and `dering`, where nothing of it is filtered. Whatever
+/// the bytes are, this ends and stays in bounds; after `Err` the slice's blocks and squares mean nothing.
+pub(crate) fn decode(
+    bytes: &[u8],
+    field: &mut Field,
+    dering: &mut Dering,
+    slice: usize,
+    channels: usize,
+) -> Result<(), Damaged> {
     if bytes.is_empty() {
         return Ok(());
     }
     let mut reader = Reader { learnt: Learnt::new(), rans: rans::RansDecoder::new(bytes) };
-    walk(&mut reader, field, field.layout().rows_of(slice), channels)?;
-    match reader.rans.finish() {
-        Some((rans::STATE_MIN, 0)) => Ok(()),
-        _ => Err(Damaged),
+    let rows = field.layout().rows_of(slice);
+    walk(&mut reader, field, rows.clone(), channels)?;
+    let is_at_end = |reader: &Reader<'_>| reader.rans.finish() == Some((rans::STATE_MIN, 0));
+    if !is_at_end(&reader) {
+        squares(&mut reader, dering, rows, 0);
     }
+    if is_at_end(&reader) { Ok(()) } else { Err(Damaged) }
 }
 
-/// Makes the blocks of a slice whole and lets them rest: what a slice that is missing or damaged means.
-pub(crate) fn clear(field: &mut Field, slice: usize) {
+/// Makes the blocks of a slice whole, lets them rest and filters nothing: what a slice that is missing or damaged means.
+pub(crate) fn clear(field: &mut Field, dering: &mut Dering, slice: usize) {
     for y in field.layout().rows_of(slice) {
         for x in 0..field.layout().columns() {
             field.set_whole(x, y, true);
+            dering.set(x, y, 0);
             field.fill(BLOCK_CELLS * x, BLOCK_CELLS * y, BLOCK_CELLS, Motion::ZERO);
             for (unit_x, unit_y) in units(x, y) {
                 field.set_quartered(unit_x, unit_y, false);
@@ -153,6 +171,19 @@ fn walk(bits: &mut impl Bits, field: &mut Field, rows: Range<usize>, channels: u
         }
     }
     Ok(())
+}
+
+/// Codes which squares are filtered, with the strength of index `strength` for an encoder.
+fn squares(bits: &mut impl Bits, dering: &mut Dering, rows: Range<usize>, strength: u8) {
+    let index = STRENGTHS.iter().position(|&of_index| of_index == strength).unwrap_or(0) as u32;
+    let strength = STRENGTHS[bits.plain(STRENGTH_BITS, index) as usize];
+    for y in rows.clone() {
+        for x in 0..dering.row(y).len() {
+            let near = filtered_near(dering, x, y, rows.start);
+            let is_filtered = bits.bit(FILTERED + near, dering.at(x, y) > 0);
+            dering.set(x, y, if is_filtered { strength } else { 0 });
+        }
+    }
 }
 
 fn part(
@@ -227,13 +258,15 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::motion::dering::tests::any_dering;
 
     /// Returns a field of any shape, and vectors that are like their neighbours or not.
-    pub(crate) fn fields() -> impl Strategy<Value = (Field, usize)> {
+    pub(crate) fn fields() -> impl Strategy<Value = (Field, Dering, usize)> {
         let size = prop_oneof![Just((1, 1)), Just((47, 33)), Just((200, 120)), Just((33, 1)), Just((2000, 70))];
         (size, 0..4_u32, any::<u64>(), prop_oneof![Just(1), Just(3)]).prop_map(
             |((width, height), wild, seed, channels)| {
-                (any_field(FrameSize::new(width, height).unwrap(), wild, seed, channels), channels)
+                let size = FrameSize::new(width, height).unwrap();
+                (any_field(size, wild, seed, channels), any_dering(size, seed >> 32), channels)
             },
         )
     }
@@ -276,33 +309,36 @@ pub(crate) mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn a_field_comes_back_from_its_slices_in_any_order((field, channels) in fields()) {
-            let mut decoded = field.clone();
-            (0..field.layout().slices()).for_each(|slice| clear(&mut decoded, slice));
+        fn a_field_comes_back_from_its_slices_in_any_order((field, dering, channels) in fields()) {
+            let (mut decoded, mut squares) = (field.clone(), dering.clone());
+            (0..field.layout().slices()).for_each(|slice| clear(&mut decoded, &mut squares, slice));
+            prop_assert!(squares.is_none());
             for slice in (0..field.layout().slices()).rev() {
-                decode(&encode(&field, slice, channels).0, &mut decoded, slice, channels).unwrap();
+                let (bytes, _) = encode(&field, &dering, slice, channels);
+                decode(&bytes, &mut decoded, &mut squares, slice, channels).unwrap();
             }
             prop_assert_eq!(decoded, field);
+            prop_assert_eq!(squares, dering);
         }
 
         #[test]
         fn any_bytes_are_vectors_or_refused(
-            (field, channels) in fields(), bytes in prop::collection::vec(any::<u8>(), 0..600),
+            (field, mut dering, channels) in fields(), bytes in prop::collection::vec(any::<u8>(), 0..600),
         ) {
             let mut decoded = field.clone();
             for slice in 0..field.layout().slices() {
-                let whole = decode(&bytes, &mut decoded, slice, channels).is_ok();
+                let whole = decode(&bytes, &mut decoded, &mut dering, slice, channels).is_ok();
                 if !whole {
-                    clear(&mut decoded, slice);
+                    clear(&mut decoded, &mut dering, slice);
                 }
             }
         }
 
         #[test]
         fn a_slice_with_a_wrong_byte_is_vectors_or_refused(
-            (field, channels) in fields(), at in any::<prop::sample::Index>(), flip in 1..=255_u8, cut in any::<bool>(),
+            (field, mut dering, channels) in fields(), at in any::<prop::sample::Index>(), flip in 1..=255_u8, cut in any::<bool>(),
         ) {
-            let (mut bytes, _) = encode(&field, 0, channels);
+            let (mut bytes, _) = encode(&field, &dering, 0, channels);
             prop_assume!(!bytes.is_empty());
             let at = at.index(bytes.len());
             bytes[at] ^= flip;
@@ -310,14 +346,15 @@ pub(crate) mod tests {
                 bytes.truncate(at);
             }
             let mut decoded = field.clone();
-            clear(&mut decoded, 0);
-            let _ = decode(&bytes, &mut decoded, 0, channels);
+            clear(&mut decoded, &mut dering, 0);
+            let _ = decode(&bytes, &mut decoded, &mut dering, 0, channels);
         }
     }
 
     #[test]
     fn what_rests_takes_no_bytes() {
-        let field = Field::new(FrameSize::new(640, 480).unwrap());
-        assert!((0..field.layout().slices()).all(|slice| encode(&field, slice, 3).0.is_empty()));
+        let size = FrameSize::new(640, 480).unwrap();
+        let (field, nothing) = (Field::new(size), Dering::none(size));
+        assert!((0..field.layout().slices()).all(|slice| encode(&field, &nothing, slice, 3).0.is_empty()));
     }
 }

@@ -6,10 +6,15 @@ use picture::pyramid::Rect;
 use super::slice::tests::any_field;
 use crate::Picture;
 use crate::cpu::motion::compensate::CpuPredictor;
+use crate::cpu::motion::dering::CpuDering;
+use crate::cpu::motion::planes::Bordered;
+use crate::motion::dering::tests::any_dering;
+use crate::motion::dering::{GAINS_STEP, Gains, STRENGTHS};
 use crate::motion::field::{CELL_WEIGHT, Field, Motion, UNIT, Unit, WINDOW};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
-use crate::motion::predictor::Predictor;
+use crate::motion::predictor::{Predictor, planes};
 use crate::reference::compensate::ReferencePredictor;
+use crate::reference::dering::dering;
 
 /// Returns a picture of noise and slopes.
 pub(crate) fn picture(chroma: Chroma, size: FrameSize) -> Picture {
@@ -17,6 +22,13 @@ pub(crate) fn picture(chroma: Chroma, size: FrameSize) -> Picture {
     for (at, sample) in picture.data_mut().iter_mut().enumerate() {
         *sample = ((at as u32).wrapping_mul(2_654_435_761) >> 25) as u8 + (at / 7) as u8 % 128;
     }
+    picture
+}
+
+/// Returns the same with an eighth of the contrast, of which most differences are below the strengths of the filter.
+pub(crate) fn quiet_picture(chroma: Chroma, size: FrameSize) -> Picture {
+    let mut picture = picture(chroma, size);
+    picture.data_mut().iter_mut().for_each(|sample| *sample /= 8);
     picture
 }
 
@@ -149,4 +161,85 @@ fn windows_are_the_same_wherever_a_vector_points() {
             }
         }
     }
+}
+
+/// Sizes that leave squares of all shapes at the ends, with samplings in turn.
+const UGLY: [(u32, u32); 9] = [(1, 1), (2, 3), (17, 31), (1, 40), (65, 1), (32, 32), (33, 31), (100, 70), (130, 97)];
+
+fn ugly() -> impl Iterator<Item = (Chroma, FrameSize)> {
+    let chromas = [Chroma::C420, Chroma::C444, Chroma::C420, Chroma::Grey];
+    let sizes = UGLY.into_iter().enumerate();
+    sizes.map(move |(at, (width, height))| (chromas[at % 4], FrameSize::new(width, height).unwrap()))
+}
+
+#[test]
+fn the_filter_is_the_same_at_ugly_sizes() {
+    for (chroma, size) in ugly() {
+        let (unfiltered, mut cpu) = (quiet_picture(chroma, size), CpuDering::new(chroma, size));
+        let mut changed = 0;
+        for seed in 0..12 {
+            let squares = any_dering(size, seed);
+            let (mut wanted, mut found) = (unfiltered.clone(), unfiltered.clone());
+            dering(&mut wanted, chroma, &squares);
+            cpu.take(&unfiltered);
+            cpu.filter(&squares, &mut found);
+            assert!(wanted == found, "{size} {chroma:?} {seed}");
+            changed += usize::from(wanted != unfiltered);
+        }
+        assert!(changed > 0 || size.pixels() == 1, "{size}: nothing was filtered");
+    }
+}
+
+/// Returns a picture that differs a little everywhere.
+fn moved_by_one(picture: &Picture) -> Picture {
+    let mut moved = picture.clone();
+    moved.data_mut().iter_mut().enumerate().for_each(|(at, sample)| *sample = sample.saturating_add((at % 5) as u8));
+    moved
+}
+
+#[test]
+fn gains_are_what_the_filter_does_to_the_squared_error() {
+    for (chroma, size) in ugly() {
+        let unfiltered = quiet_picture(chroma, size);
+        let (source, mut cpu) = (moved_by_one(&unfiltered), CpuDering::new(chroma, size));
+        cpu.take(&unfiltered);
+        let mut luma = Bordered::new(size);
+        luma.take(size, planes(chroma, size, source.data())[0]);
+        let found = cpu.gains(&luma);
+        let columns = size.width().div_ceil(32);
+        let mut wanted = vec![Gains::default(); found.len()];
+        for (index, strength) in STRENGTHS.into_iter().enumerate() {
+            let (mut all, mut filtered) = (any_dering(size, 0), unfiltered.clone());
+            (0..found.len()).for_each(|at| all.set(at % columns, at / columns, strength));
+            dering(&mut filtered, chroma, &all);
+            let three = [source.data(), unfiltered.data(), filtered.data()].map(|of| planes(chroma, size, of)[0]);
+            for (x, y) in (0..size.height()).flat_map(|y| (0..size.width()).map(move |x| (x, y))) {
+                if (y % 32).is_multiple_of(GAINS_STEP) {
+                    let [source, before, after] = three.map(|luma| i32::from(luma[y * size.width() + x]));
+                    wanted[y / 32 * columns + x / 32][index] += (after - source).pow(2) - (before - source).pow(2);
+                }
+            }
+        }
+        assert_eq!(found, wanted, "{size} {chroma:?}");
+    }
+}
+
+#[test]
+fn a_filtered_sample_is_what_the_page_says() {
+    let size = FrameSize::new(5, 5).unwrap();
+    // The middle one of a flat square, of which one sample leaves.
+    let filtered = |[right, below]: [usize; 2], by: u8, strength: u8| {
+        let mut picture = Picture::for_stream(Chroma::Grey, size);
+        picture.data_mut().fill(100);
+        picture.data_mut()[5 * (2 + below) + 2 + right] += by;
+        let mut squares = any_dering(size, 0);
+        squares.set(0, 0, strength);
+        dering(&mut picture, Chroma::Grey, &squares);
+        picture.data()[12]
+    };
+    assert_eq!(filtered([1, 0], 5, 14), 100, "3 (14 - 5) / 64 rounds down");
+    assert_eq!(filtered([1, 0], 11, 22), 101, "3 (22 - 11) / 64 rounds up");
+    assert_eq!(filtered([1, 1], 7, 22), 100, "2 * 2 * 7 / 64 rounds down");
+    assert_eq!(filtered([1, 0], 22, 22), 100, "an edge stays");
+    assert_eq!(filtered([0, 0], 11, 22), 105, "all neighbours together: 111 less 32 * 11 / 64, away from zero");
 }

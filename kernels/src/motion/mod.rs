@@ -1,6 +1,7 @@
 //! The rules of prediction of a frame from another, which all voices keep: the vectors of its parts, the overlap of their
 //! windows, and what a voice does. How vectors are found and coded is [`crate::coder`]'s.
 
+pub(crate) mod dering;
 pub(crate) mod field;
 pub(crate) mod overlap;
 pub(crate) mod predictor;

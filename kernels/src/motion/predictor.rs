@@ -7,6 +7,7 @@ use picture::frame::{Chroma, FrameSize};
 #[cfg(test)]
 use picture::pyramid::Rect;
 
+use super::dering::{Dering, Gains};
 #[cfg(test)]
 use super::field::Motion;
 use super::field::{Field, UNIT};
@@ -67,8 +68,9 @@ pub(crate) trait DeviceEncoder {
     /// Returns the sums that [`distances`](crate::coder::proven::distances) has of the picture and its prediction.
     fn distances(&self) -> [u64; 2];
 
-    /// Computes what the frame coded last decodes to: the state of this number, and its picture.
-    fn state(&mut self, number: u64, out: &mut Picture) -> Result<(), DecodeError>;
+    /// Computes what the frame coded last decodes to: the state of this number, and its picture. Returns what filtering each square
+    /// of luma would gain.
+    fn state(&mut self, number: u64, dering: &Dering, out: &mut Picture) -> Result<Vec<Gains>, DecodeError>;
 
     /// Divides the time from the vectors to the bytes of the last frame by what the device did meanwhile.
     fn times(&self, total: Duration) -> EncodeTimes;
@@ -84,11 +86,11 @@ pub(crate) trait DeviceDecoder: Send {
     /// Starts to decode a frame's blocks, of which `slices` slices of vectors come before.
     fn start(&mut self, frame: &ReceivedFrame, slices: usize) -> Result<(), DecodeError>;
 
-    /// Makes the picture of the frame that was started last and of its vectors. `from` is the state that it is predicted from, with
+    /// Makes the picture of the frame that was started last, of its vectors and of what is filtered. `from` is the state that it is predicted from, with
     /// its number; its own is `number`. States of the same number are equal.
     fn finish(
         &mut self,
-        field: &Field,
+        slices: (&Field, &Dering),
         from: (u64, &Picture),
         number: u64,
         out: &mut Picture,

@@ -11,6 +11,7 @@ use picture::pyramid::BlockLayout;
 
 use crate::coder::any_field;
 use crate::coder::{Effort, State};
+use crate::motion::dering::tests::any_dering;
 use crate::{
     Backend, BackendChoice, ClipEncoder, CodecError, Decoder, DeviceError, EncodeError, Encoder, FrameDecoder,
     FrameEncoder, OpenError, Picture, Target,
@@ -118,10 +119,11 @@ fn a_decoder_of_predicted_frames_survives_every_failure() {
     let frame = encoder(&inner).encode(picture(&params).as_ref(), step);
     let (frame, field) = (ReceivedFrame::from(&frame.unwrap()), any_field(params.size, 2, 5, 3));
     let mut decoder = crate::opencl::open_predicted_decoder(&inner, 2, None, String::new()).unwrap();
+    let squares = any_dering(params.size, 1);
     let mut out = Picture::for_stream(params.chroma, params.size);
     fail_everywhere(|| {
         decoder.start(&frame, 0)?;
-        decoder.finish(&field, (1, &from), 2, &mut out).map(|()| out.data().to_vec())
+        decoder.finish((&field, &squares), (1, &from), 2, &mut out).map(|()| out.data().to_vec())
     });
 }
 
@@ -131,14 +133,15 @@ fn an_encoder_of_predicted_frames_survives_every_failure() {
     let inner = StreamParams { codec: CodecParams::default(), ..params };
     let (picture, field) = (picture(&params), any_field(params.size, 2, 5, 3));
     let mut device = crate::opencl::open_predicted_encoder(&inner, 2, None, String::new()).unwrap();
+    let squares = any_dering(params.size, 1);
     let mut out = Picture::for_stream(params.chroma, params.size);
     fail_everywhere(|| {
         let encoder = device.encoder().unwrap();
         encoder.bring(picture.as_ref())?;
         encoder.predict(&field, (1, &from))?;
         let coded = encoder.code(Target::Step(StepIndex::new(40).unwrap()))?;
-        encoder.state(2, &mut out)?;
-        Ok::<_, EncodeError>((coded, encoder.distances(), out.data().to_vec()))
+        let gains = encoder.state(2, &squares, &mut out)?;
+        Ok::<_, EncodeError>((coded, encoder.distances(), gains, out.data().to_vec()))
     });
 }
 

@@ -5,6 +5,7 @@
 
 use picture::frame::{Channel, Chroma, PixelFormat};
 
+use crate::fused::fused_short;
 use crate::sample::Sample;
 use crate::{Picture, PictureRef};
 
@@ -71,7 +72,7 @@ pub(crate) fn halved(picture: PictureRef<'_>, channel: Channel, x: usize, y: usi
 #[inline(always)]
 pub(crate) fn from_rgb([r, g, b]: [f32; 3], channel: Channel) -> f32 {
     let ([wr, wg, wb], constant) = RGB_TO_YCBCR[channel.index()];
-    wr.mul_add(r, wg.mul_add(g, wb.mul_add(b, constant)))
+    fused_short(wr, r, fused_short(wg, g, fused_short(wb, b, constant)))
 }
 
 #[inline(always)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod colour;
 pub(crate) mod compensate;
+pub(crate) mod dering;
 pub(crate) mod dwt;
 pub(crate) mod effects;
 pub(crate) mod quad;

@@ -3,6 +3,7 @@
 use picture::coded::StepIndex;
 
 use super::quad::Shape;
+use crate::fused::fused_short;
 
 /// Largest quantised magnitude: [`crate::tables::MAX_LENGTH`] bits.
 pub(crate) const MAX_MAGNITUDE: f32 = 16_777_215.0;
@@ -187,7 +188,7 @@ impl Quantiser {
             1 => self.offset_of_one,
             _ => self.offset,
         };
-        let magnitude = (quantised.unsigned_abs() as f32).mul_add(self.step, offset);
+        let magnitude = fused_short(quantised.unsigned_abs() as f32, self.step, offset);
         if quantised < 0 { -magnitude } else { magnitude }
     }
 }

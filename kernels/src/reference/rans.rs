@@ -99,7 +99,7 @@ impl<'a> RansDecoder<'a> {
 
     /// Returns, after the last symbol, the encoder's first state, its payload below a leading one, and how many bytes
     /// at the front were not read; `None` if the state is below all that an encoder starts with or bytes were missing.
-    pub(crate) fn finish(self) -> Option<(u32, usize)> {
+    pub(crate) fn finish(&self) -> Option<(u32, usize)> {
         let left = usize::try_from(self.left).ok()?;
         (self.state >= STATE_MIN).then_some((self.state, left))
     }

@@ -85,6 +85,20 @@ pub(crate) enum Command {
         #[command(flatten)]
         compute: ComputeArgs,
     },
+    /// Make one film, with its sound, of a recording, or of both sides of a call; ffmpeg does it, which must be there
+    Export {
+        /// Recording: .duet; two of the same call stand side by side. The .wav beside each is its sound
+        #[arg(required = true, num_args = 1..=2, value_name = "INPUT")]
+        inputs: Vec<PathBuf>,
+        /// Film: .mkv, sound without loss, of two sides together and each alone; or .mp4. Or pictures, from 1: NAME%05d.png, .ppm,
+        /// .jp2 or .j2k, without further loss
+        output: PathBuf,
+        /// Fill pauses of more than a minute in all, too, with the picture before them
+        #[arg(long)]
+        fill_pauses: bool,
+        #[command(flatten)]
+        compute: ComputeArgs,
+    },
     /// Say what is in a .duet file, and whether it is whole (exit code 1 if not)
     Info {
         /// Coded clip: .duet

@@ -15,7 +15,7 @@ use picture::params::{Levels, Profile, StreamParams};
 
 use crate::args::ComputeArgs;
 use crate::fault::{Damaged, is_of_device};
-use crate::io::{Kind, PICTURES, Writer};
+use crate::io::{Kind, PICTURES, PictureInfo, Writer};
 use crate::progress::{count, say};
 use crate::{progress, stream};
 
@@ -96,6 +96,16 @@ fn check_pauses(input: &Path, picture_bytes: u64) -> Result<()> {
     Ok(())
 }
 
+/// Parts of a file that are wanted.
+pub(crate) struct Wanted {
+    /// One picture, not a clip.
+    pub(crate) is_still: bool,
+    /// Levels that are left out.
+    pub(crate) drop_levels: u8,
+    /// Pauses are filled, however long they are.
+    pub(crate) fills_pauses: bool,
+}
+
 /// Decodes the file `input` into the clip or picture `output`; `fills_pauses`: however long they are.
 pub(crate) fn decode(
     input: &Path,
@@ -104,7 +114,23 @@ pub(crate) fn decode(
     fills_pauses: bool,
     compute: &ComputeArgs,
 ) -> Result<String> {
-    let still = Kind::of(output, &PICTURES)? != Kind::Y4m;
+    let is_still = Kind::of(output, &PICTURES)? != Kind::Y4m;
+    let wanted = Wanted { is_still, drop_levels, fills_pauses };
+    pictures(input, &wanted, compute, |info| Writer::create(output, info))
+}
+
+/// Returns the parameters of the stream in the file `input`.
+pub(crate) fn params(input: &Path) -> Result<StreamParams> {
+    open(input).map(|container| *container.params())
+}
+
+/// Decodes the pictures of the file `input` into what `writer` makes for them.
+pub(crate) fn pictures(
+    input: &Path,
+    &Wanted { is_still: still, drop_levels, fills_pauses }: &Wanted,
+    compute: &ComputeArgs,
+    writer: impl FnOnce(PictureInfo) -> Result<Writer>,
+) -> Result<String> {
     let name = input.display();
     if still {
         let mut ahead = open(input)?;
@@ -121,7 +147,7 @@ pub(crate) fn decode(
     if !still && !fills_pauses {
         check_pauses(input, picture.data().len() as u64)?;
     }
-    let writer = Writer::create(output, stream::decoded_info(&params))?;
+    let writer = writer(stream::decoded_info(&params))?;
     let mut clip = Clip { picture, writer, written: 0, decoded: 0, still };
     let mut damages = Damages { file: input, places: 0 };
     let pause_max = (PAUSE_MAX_S * params.frame_rate.as_f64()) as u32;

@@ -18,6 +18,7 @@ mod clip;
 mod decode;
 mod devices;
 mod effects;
+mod export;
 mod fault;
 mod io;
 mod jpeg2000;
@@ -86,6 +87,9 @@ fn run(command: Command) -> Result<String> {
             }
             ensure!(colours.is_none(), "--colours goes with .j2k and .jp2 files only: leave it out");
             decode::decode(&input, &output, drop_levels, fill_pauses, &compute)
+        }
+        Command::Export { inputs, output, fill_pauses, compute } => {
+            export::export(&inputs, &output, fill_pauses, &compute)
         }
         Command::Info { input } => decode::info(&input),
         Command::Effects { input, output, effects } => effects::effects(&input, &output, &effects),

@@ -86,14 +86,14 @@ impl Run<'_> {
         let rate = OVERHEAD * self.bits_per_pixel * (self.size.pixels() as f64) * f64::from(FPS);
 
         let mut receiving = programs.command("receiver");
-        receiving.args(["--listen", &address, "--peer", &sender_key, "--backend", self.backend]);
+        receiving.args(["--listen", &address, "--peer", &sender_key, "--backend", self.backend, "--no-sound"]);
         receiving.arg("--identity").arg(&receiver_identity).arg("--stats").arg(&receiver_stats);
         receiving.args(["--sink", &format!("y4m:{}", picture_file.display())]);
         if std::env::var_os("DISPLAY").is_some() {
             receiving.args(["--sink", "window"]);
         }
         let mut sending = programs.command("sender");
-        sending.args(["--to", &address, "--peer", &receiver_key, "--backend", self.backend]);
+        sending.args(["--to", &address, "--peer", &receiver_key, "--backend", self.backend, "--no-sound"]);
         sending.arg("--identity").arg(&sender_identity).arg("--stats").arg(&sender_stats);
         sending.args(["--source", &format!("mjpeg:{}:loop:fps={FPS}", self.clip.display())]);
         sending.args(["--frames", &self.frames.to_string(), "--rate", &format!("{rate:.0}")]);

@@ -74,8 +74,22 @@ impl Absence {
         self.last = Some(Last { at: now, from, stream, patience });
     }
 
-    /// Returns what the window has to say, or nothing while pictures come.
-    pub fn notice(&self, link: &LinkSnapshot, now: Timestamp) -> Option<String> {
+    /// Returns what the window has to say, or nothing while pictures come. `hears`: sound comes.
+    pub fn notice(&self, link: &LinkSnapshot, hears: bool, now: Timestamp) -> Option<String> {
+        let said = self.missing(link, now)?;
+        if !hears {
+            return Some(said);
+        }
+        let who = self.who(link);
+        Some(match link.source {
+            SourceState::Withheld => format!("Sound only: {who} sends no pictures"),
+            // Sound is there a moment sooner.
+            SourceState::Gives if self.last.is_none() => said,
+            _ => format!("Sound only. {said}"),
+        })
+    }
+
+    fn missing(&self, link: &LinkSnapshot, now: Timestamp) -> Option<String> {
         let who = self.who(link);
         let has_left = self.last.is_some_and(|last| link.goodbye >= last.stream);
         let time = |since| duration(now.since(since));
@@ -88,6 +102,9 @@ impl Absence {
                 Some(last) => format!("{name}: no picture from {who} for {}; {tried}", time(last.at)),
                 None => sentence(format!("{who} {never}, {}; {tried}", time(link.source_told))),
             });
+        }
+        if link.rings {
+            return Some(sentence(format!("It rings at {who}, who has not taken the call yet")));
         }
         // What keeps the two apart is nearer than what is tried.
         let trying = || link.obstacle.map_or_else(|| self.way.trying().to_owned(), |obstacle| obstacle.to_string());
@@ -127,9 +144,13 @@ impl Absence {
     }
 
     /// Returns how the call stands at `now`, which is `unix_ms` on the wall clock.
-    pub fn standing(&self, link: &LinkSnapshot, unix_ms: u64, now: Timestamp) -> Standing {
+    pub fn standing(&self, link: &LinkSnapshot, hears: bool, unix_ms: u64, now: Timestamp) -> Standing {
         let (path, path_changes) = (link.path.name(), link.path.changes());
-        Standing { unix_ms, state: self.state(link, now), connected: is_heard(link, now), path, path_changes }
+        let state = match self.state(link, now) {
+            CallState::Connected | CallState::Silent if hears => CallState::Sound,
+            state => state,
+        };
+        Standing { unix_ms, state, connected: is_heard(link, now), path, path_changes }
     }
 
     fn state(&self, link: &LinkSnapshot, now: Timestamp) -> CallState {
@@ -143,7 +164,7 @@ impl Absence {
     }
 
     /// Returns the name of who is there, was there last, or is awaited.
-    fn who(&self, link: &LinkSnapshot) -> String {
+    pub(crate) fn who(&self, link: &LinkSnapshot) -> String {
         let known = link.peer.or(self.last.and_then(|last| last.from));
         let all = self.peers.iter().filter(|peer| known.is_none_or(|key| key == peer.key));
         let names: Vec<_> = all.map(|peer| self.name(peer)).collect();
@@ -185,6 +206,11 @@ fn fault(source: SourceState) -> Option<Fault> {
             name: "Camera's pictures unusable",
             never: "is there and no picture of the camera can be used yet",
             tried: "the computer there says why",
+        }),
+        SourceState::Withheld => Some(Fault {
+            name: "No pictures",
+            never: "is there and sends no pictures",
+            tried: "nobody there wants it, or the computer there has no time for them",
         }),
     }
 }
@@ -243,7 +269,7 @@ mod tests {
 
     #[track_caller]
     fn check(absence: &Absence, link: &LinkSnapshot, ms: u64, wanted: Option<&str>) {
-        assert_eq!(absence.notice(link, at(ms)).as_deref(), wanted, "at {ms} ms");
+        assert_eq!(absence.notice(link, false, at(ms)).as_deref(), wanted, "at {ms} ms");
     }
 
     #[test]
@@ -325,6 +351,26 @@ mod tests {
     }
 
     #[test]
+    fn while_sound_comes_it_says_so_and_the_statistics_do() {
+        let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), false, at(0));
+        let of = |source| LinkSnapshot { source, source_told: at(900), ..streaming(4_900) };
+        let said = |absence: &Absence, source| absence.notice(&of(source), true, at(4_910)).unwrap();
+        let none = "Sound only: Clara sends no pictures";
+        let first = "Clara is there; waiting for the first picture";
+        assert_eq!([SourceState::Withheld, SourceState::Gives].map(|of| said(&absence, of)), [none, first]);
+        let state = |absence: &Absence, hears| absence.standing(&of(SourceState::Lost), hears, 7, at(4_910)).state;
+        assert_eq!([false, true].map(|hears| state(&absence, hears)), [CallState::Connected, CallState::Sound]);
+        absence.on_picture(1, &streaming(1_000), INTERVAL, at(1_000));
+        let lost = "Sound only. Camera lost: no picture from Clara for 4 s; the computer there tries to open it again";
+        assert_eq!([SourceState::Withheld, SourceState::Lost].map(|of| said(&absence, of)), [none, lost]);
+        assert_eq!([false, true].map(|hears| state(&absence, hears)), [CallState::Silent, CallState::Sound]);
+        absence.on_picture(1, &streaming(4_900), INTERVAL, at(4_900));
+        let withheld = LinkSnapshot { source: SourceState::Gives, ..streaming(4_900) };
+        assert_eq!(absence.notice(&withheld, true, at(4_910)), None);
+        assert_eq!(state(&absence, true), CallState::Streaming);
+    }
+
+    #[test]
     fn who_has_said_goodbye_has_left() {
         let mut absence = Absence::new(&[peer("Clara", CLARA)], &dials(), false, at(0));
         absence.on_picture(1, &streaming(1_000), INTERVAL, at(1_000));
@@ -365,7 +411,7 @@ mod tests {
             check(&absence, &LinkSnapshot { obstacle: Some(obstacle), ..nobody }, 13_000, Some(wanted));
         }
         for obstacle in [Obstacle::NotFound, Obstacle::OtherProgram] {
-            let said = absence.notice(&LinkSnapshot { obstacle: Some(obstacle), ..nobody }, at(13_000));
+            let said = absence.notice(&LinkSnapshot { obstacle: Some(obstacle), ..nobody }, false, at(13_000));
             assert!(said.is_some_and(|said| said.starts_with("Looking for clara, 13 s; ")));
         }
         // Whoever turns this machine away is connected for a moment.
@@ -383,7 +429,7 @@ mod tests {
         let mut absence = Absence::new(&[peer("Clara", CLARA)], &listens(), false, at(0));
         absence.on_picture(1, &streaming(1_000), Duration::from_secs(1), at(1_000));
         check(&absence, &streaming(1_000), 3_900, None);
-        assert!(absence.notice(&streaming(1_000), at(4_000)).is_some());
+        assert!(absence.notice(&streaming(1_000), false, at(4_000)).is_some());
     }
 
     #[test]

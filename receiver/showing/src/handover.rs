@@ -150,6 +150,10 @@ pub struct LinkSnapshot {
     pub source_told: Timestamp,
     /// The peer that is connected.
     pub peer: Option<PublicKey>,
+    /// True if it has greeted.
+    pub greeted: bool,
+    /// True if it rings there: it greets once somebody takes the call.
+    pub rings: bool,
     /// Time of the last datagram.
     pub heard: Timestamp,
     /// Serial number of the last stream that has ended on purpose; 0: none has.
@@ -171,4 +175,6 @@ pub struct LinkView {
     pub last_frame: Option<FrameId>,
     /// Names of machines that have called meanwhile and were turned away, until somebody takes them.
     pub called: Vec<String>,
+    /// The same, for whoever looks from outside.
+    pub told_busy: Vec<String>,
 }

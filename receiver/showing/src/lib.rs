@@ -27,5 +27,6 @@ mod run;
 pub mod sink;
 pub mod sound;
 
+pub use link::ReceiverLink;
 pub use resolved::Resolved;
-pub use run::{Network, run_over};
+pub use run::{Network, OpenSinks, Shows, run_over};

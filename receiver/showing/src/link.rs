@@ -92,6 +92,11 @@ impl ReceiverLink {
         }
     }
 
+    /// Returns the way into the recording, if there is one.
+    pub fn recording(&self) -> Option<Tap> {
+        self.recording.clone()
+    }
+
     /// Follows a latency limit that may change.
     pub fn set_latency_limit(&mut self, latency_limit: LatencyLimit) {
         self.latency_limit = Some(latency_limit);
@@ -173,9 +178,12 @@ impl ReceiverLink {
                 SourceState::Unusable => {
                     limited!(info, "camera's pictures unusable, says the sender: they come, and are damaged or unknown")
                 }
+                SourceState::Withheld => limited!(info, "no pictures, says the sender: sound only"),
             }
         }
         view.snapshot.peer = self.peer;
+        view.snapshot.greeted = self.peer.is_some() && path.has_greeted();
+        view.snapshot.rings = self.peer.is_some() && path.rings();
         view.snapshot.heard = self.heard;
         view.snapshot.goodbye = self.goodbye;
         view.snapshot.left = self.left;
@@ -229,8 +237,11 @@ impl Stream for ReceiverLink {
 
     fn on_called(&mut self, peer: &Peer) {
         let mut view = lock(&self.view);
-        if view.called.len() < CALLED_MAX {
-            view.called.push(peer.name.clone());
+        let LinkView { called, told_busy, .. } = &mut *view;
+        for names in [called, told_busy] {
+            if names.len() < CALLED_MAX {
+                names.push(peer.name.clone());
+            }
         }
     }
 

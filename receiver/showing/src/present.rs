@@ -5,25 +5,31 @@ use std::time::Duration;
 
 use common::latency::OneWay;
 use common::stats::ReceiverReport;
+use common::stream::talk::TalkState;
 use common::units::Timestamp;
 use kernels::Picture;
 use net::clock;
 use net::failure::Failure;
+use net::limited;
 use net::lock::lock;
+use net::quoted::Quoted;
 use shell::sd::Watchdog;
+use shell::settings::TalkSide;
 use shell::slot::{Slot, Taken};
 use shell::stats::Statistics;
 
 use crate::absence::Absence;
 use crate::handover::{Decoded, End, LinkSnapshot, LinkView, Passed, STALE, Shown, Stream};
 use crate::picture_log::PictureLog;
-use crate::report::Presentation;
+use crate::report::{Presentation, Status};
 use crate::sink::{Sink, SinkError, SinkSpec, Wish};
 use crate::sound::Step;
 
 /// Longest wait for a picture before the sinks' keys are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Characters of a text in a line.
+const LINE_CHARS: usize = 100;
 
 /// A picture that has just been shown.
 #[derive(Debug)]
@@ -71,6 +77,8 @@ pub struct Presenter<'a, E> {
     pub seen: Option<SeenHook>,
     /// Compares what is seen with what is heard, where there is sound.
     pub sound: Option<Step>,
+    /// The talk of the two people, in a call.
+    pub talk: Option<TalkSide>,
 }
 
 /// The sinks that work, and why another does not.
@@ -96,6 +104,11 @@ impl Sinks {
             }
         }
         Ok(sinks)
+    }
+
+    /// Those that are open already.
+    pub fn of(open: Vec<Box<dyn Sink>>) -> Self {
+        Self { open, failed: None }
     }
 
     fn give_up(&mut self, error: SinkError) {
@@ -143,6 +156,8 @@ pub fn run<E: FnMut(End)>(
         notice: None,
         stream: None,
         log,
+        theirs: TalkState::default(),
+        texts: 0,
     };
     let shown = until_closed(&mut presenter, &mut show, &mut sinks, stats, watchdog);
     // A recording may take a while to end.
@@ -167,6 +182,9 @@ struct Show<'a> {
     notice: Option<String>,
     stream: Option<Arc<Stream>>,
     log: &'a mut PictureLog,
+    /// The other side as it says of itself, and the number of texts that were looked at.
+    theirs: TalkState,
+    texts: u64,
 }
 
 /// Runs until closed; returns true if it is this side that ends.
@@ -216,15 +234,27 @@ fn until_closed<E: FnMut(End)>(
             let said = format!("{name} has called and was told that you are in a call");
             sinks.open.iter_mut().for_each(|sink| sink.say(&said));
         }
-        show.say(show.absence.notice(&snapshot, now), sinks);
+        if let Some(talk) = &presenter.talk {
+            show.talk(talk, &snapshot, sinks);
+        }
+        let hears = presenter.sound.as_mut().is_some_and(|sound| sound.look(snapshot.clock_offset_us, now));
+        show.say(show.hidden(&snapshot).or_else(|| show.absence.notice(&snapshot, hears, now)), sinks);
         if now >= next_report {
             next_report = next_report + REPORT_INTERVAL;
             stats.write(&show.report(&snapshot, presenter.sound.as_ref(), now, false));
             let mut status = show.presentation.status(&snapshot, show.stream.as_deref(), now);
             presenter.sound.iter().for_each(|sound| sound.add_to(&mut status));
+            show.add_to(&mut status, presenter.talk.as_ref(), &snapshot);
             sinks.open.iter_mut().for_each(|sink| sink.status(&status));
         }
     }
+}
+
+/// Returns a text of the other side in quotation marks, all of it, in lines that a window can hold.
+fn quoted(text: &str) -> String {
+    let chars: Vec<_> = text.chars().collect();
+    let lines = chars.chunks(LINE_CHARS).map(|line| Quoted(&line.iter().collect::<String>()).to_string());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 impl Show<'_> {
@@ -234,6 +264,11 @@ impl Show<'_> {
         sinks: &mut Sinks,
         presenter: &mut Presenter<'_, E>,
     ) -> Result<(), Failure> {
+        if self.theirs.is_hidden {
+            // It was on its way.
+            let _ = presenter.shown.send(decoded.picture);
+            return Ok(());
+        }
         let interval = decoded.stream.params.frame_rate.interval();
         if self.stream.as_ref().is_none_or(|known| known.serial != decoded.stream.serial) {
             sinks.each(|sink| sink.start(&decoded.stream.params))?;
@@ -267,6 +302,44 @@ impl Show<'_> {
         Ok(())
     }
 
+    /// Tells the sinks what the other side says of itself, if that is new, and its texts.
+    fn talk(&mut self, talk: &TalkSide, link: &LinkSnapshot, sinks: &mut Sinks) {
+        let who = self.absence.who(link);
+        let theirs = talk.theirs();
+        let before = std::mem::replace(&mut self.theirs, theirs);
+        let mut say = |said: &str| sinks.open.iter_mut().for_each(|sink| sink.say(said));
+        if theirs.is_recording != before.is_recording {
+            let said = if theirs.is_recording { "records this call" } else { "does not record any more" };
+            limited!(info, "{who} {said}");
+            say(&format!("{who} {said}"));
+        }
+        for said in talk.since(&mut self.texts).iter().filter(|said| !said.is_own) {
+            let quoted = quoted(&said.text);
+            limited!(info, "{who} says {quoted}");
+            say(&format!("{who}: {quoted}"));
+        }
+        if theirs.is_hidden && !before.is_hidden {
+            limited!(info, "{who} hides the picture");
+            sinks.open.iter_mut().for_each(|sink| sink.cover());
+        }
+    }
+
+    /// Returns what stands in the place of a picture that is hidden.
+    fn hidden(&self, link: &LinkSnapshot) -> Option<String> {
+        (self.theirs.is_hidden && link.greeted).then(|| format!("{} hides the picture", self.absence.who(link)))
+    }
+
+    /// Adds who records.
+    fn add_to(&self, status: &mut Status, talk: Option<&TalkSide>, link: &LinkSnapshot) {
+        let records = match (talk.is_some_and(TalkSide::is_recording), self.theirs.is_recording) {
+            (false, false) => return,
+            (true, false) => "You record this call".to_owned(),
+            (false, true) => format!("{} records this call", self.absence.who(link)),
+            (true, true) => format!("You and {} record this call", self.absence.who(link)),
+        };
+        status.line = format!("{records}\n{}", status.line);
+    }
+
     /// Tells the sinks the notice to show while no picture comes.
     fn say(&mut self, notice: Option<String>, sinks: &mut Sinks) {
         if self.notice != notice {
@@ -276,7 +349,8 @@ impl Show<'_> {
     }
 
     fn report(&mut self, link: &LinkSnapshot, sound: Option<&Step>, now: Timestamp, is_final: bool) -> ReceiverReport {
-        let standing = self.absence.standing(link, clock::unix_ms(), now);
+        let hears = sound.is_some_and(Step::hears);
+        let standing = self.absence.standing(link, hears, clock::unix_ms(), now);
         let report = self.presentation.report(link, self.stream.as_deref(), standing, now, is_final);
         match sound {
             Some(sound) => sound.reported(report),

@@ -11,7 +11,7 @@ use net::failure::Failure;
 use net::link::{HangUp, Waker};
 use shell::record::Recording;
 use shell::sd::{Pulse, Watchdog};
-use shell::settings::{LatencyLimit, OwnSide};
+use shell::settings::{LatencyLimit, OwnSide, TalkSide};
 use shell::signals;
 use shell::slot::Slot;
 use shell::stats::Statistics;
@@ -23,7 +23,7 @@ use crate::handover::{Command, End, Job, LinkView};
 use crate::link::ReceiverLink;
 use crate::picture_log::PictureLog;
 use crate::present::{self, Presenter, SeenHook, Sinks};
-use crate::sink::{self, SinkError, SinkSpec, WindowParts};
+use crate::sink::{self, Sink, SinkError, SinkSpec, WindowParts};
 use crate::sound::{Audible, Step};
 
 /// Coded frames that wait for the decoder, at most: those of half a second, which a pause of the line holds back and then
@@ -50,7 +50,22 @@ pub struct Network {
     pub seen: Option<SeenHook>,
     /// The sound that is heard, where there is any.
     pub sound: Option<Audible>,
+    /// The talk of the two people, in a call.
+    pub talk: Option<TalkSide>,
+    /// The link's state, for whoever looks at it from outside.
+    pub view: Arc<Mutex<LinkView>>,
 }
+
+/// Those who show what comes.
+pub enum Shows<'a> {
+    /// Sinks that are opened as these say.
+    Specs(&'a [SinkSpec]),
+    /// Sinks of the caller's own, for the eye, opened on the thread that calls.
+    Own(OpenSinks<'a>),
+}
+
+/// Opens sinks of the caller's own.
+pub type OpenSinks<'a> = Box<dyn FnOnce(WindowParts) -> Result<Vec<Box<dyn Sink>>, SinkError> + 'a>;
 
 /// Receives until `frames` pictures are shown, a window is closed or the process is asked to stop; if `frames` are
 /// asked for or a sink records, also until the sender has finished. The link is turned by `turn`, on a thread of its own; the
@@ -58,21 +73,31 @@ pub struct Network {
 pub fn run_over(
     network: Network,
     config: &ReceiverConfig,
-    sinks: &[SinkSpec],
+    shows: Shows<'_>,
     frames: Option<u64>,
     turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
-    let Network { waker, hang_up, mut pulses, own, latency_limit, seen, sound } = network;
+    let Network { waker, hang_up, mut pulses, own, latency_limit, seen, sound, talk, view } = network;
     let (pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([pulse.clone(), decode_pulse.clone()]);
     let compute = Options::new(shared.backend, shared.device.as_deref());
     decode::probe(&compute)?;
     let is_file = |spec: &SinkSpec| spec.file().is_some();
-    let records = sinks.iter().all(is_file);
-    let one_stream = frames.is_some() || sinks.iter().any(is_file);
+    let (records, has_file) = match &shows {
+        Shows::Specs(specs) => (specs.iter().all(is_file), specs.iter().any(is_file)),
+        Shows::Own(_) => (false, false),
+    };
+    let one_stream = frames.is_some() || has_file;
     let absence = Absence::new(&shared.peers, &shared.mode, own.is_some(), clock::now());
-    let sinks = open_sinks(sinks, config, (own, sound.clone()), latency_limit.clone(), records)?;
+    let parts = WindowParts {
+        backend: config.window,
+        status_line: config.status_line,
+        own,
+        latency_limit: latency_limit.clone(),
+        sound: sound.clone(),
+    };
+    let sinks = open_sinks(shows, parts, records)?;
     let mut stats = Statistics::open(shared)?;
     let mut log = PictureLog::create(config.pictures_file.as_deref())?;
     let recording = config.record.as_deref().map(|path| Recording::start(path, "received")).transpose()?;
@@ -80,7 +105,6 @@ pub fn run_over(
     let (jobs, pictures) = (Slot::with_depth(JOBS_DEPTH), Slot::new());
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
-    let view = Arc::new(Mutex::new(LinkView::default()));
     let stream =
         ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records, size_max: Some(config.size_max) };
     let dials = shared.mode.dials();
@@ -123,6 +147,7 @@ pub fn run_over(
         absence,
         seen,
         sound: sound.map(Step::new),
+        talk,
     };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
     signals::end_within(signals::END_MAX);
@@ -149,15 +174,11 @@ fn turning(
 }
 
 /// Opens the sinks. `records`: whether all are files.
-fn open_sinks(
-    specs: &[SinkSpec],
-    config: &ReceiverConfig,
-    (own, sound): (Option<OwnSide>, Option<Audible>),
-    latency_limit: LatencyLimit,
-    records: bool,
-) -> Result<Sinks, Failure> {
-    let window = WindowParts { backend: config.window, status_line: config.status_line, own, latency_limit, sound };
-    let opened = Sinks::open(specs, |spec| sink::open(spec, &window, records));
+fn open_sinks(shows: Shows<'_>, parts: WindowParts, records: bool) -> Result<Sinks, Failure> {
+    let opened = match shows {
+        Shows::Specs(specs) => Sinks::open(specs, |spec| sink::open(spec, &parts, records)),
+        Shows::Own(open) => open(parts).map(Sinks::of),
+    };
     opened.map_err(|error| match error {
         // A path is the user's choice, a display the machine's.
         SinkError::File { .. } | SinkError::WithoutWindow => Failure::usage(error),

@@ -21,6 +21,7 @@ mod namespaces;
 mod notes;
 mod pair;
 mod record;
+mod recorded_sound;
 mod restart;
 mod screens;
 mod secrets;

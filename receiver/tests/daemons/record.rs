@@ -15,14 +15,14 @@ use crate::support::{Daemon, Pair, has, pattern_numbers, read_y4m, until, until_
 const FRAMES: u64 = 12;
 
 /// Contents of a recording.
-struct Read {
+pub(crate) struct Read {
     params: StreamParams,
-    frames: Vec<FileFrame>,
-    has_end: bool,
+    pub(crate) frames: Vec<FileFrame>,
+    pub(crate) has_end: bool,
 }
 
 /// Reads a recording of which nothing but the end may be missing, and gives the frames that are whole.
-fn read(path: &Path) -> Read {
+pub(crate) fn read(path: &Path) -> Read {
     let mut reader = ContainerReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
     let (mut frames, mut has_end) = (Vec::new(), true);
     while let Some(entry) = reader.next_entry().unwrap() {

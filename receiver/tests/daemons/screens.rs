@@ -1,10 +1,11 @@
 //! Screens that few people have: other depths, X servers that lack something, and the end of a display server at any moment.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use crate::display::{Compositor, Display};
-use crate::support::{Daemon, PATTERN, Pair, until};
+use crate::support::{Daemon, PATTERN, Pair, until, with_memory};
 use crate::window::{BACKENDS, four_colours, receiver, shows_the_line, shows_the_quarters, start};
 
 /// Bytes of `/dev/shm`, as tmpfs takes them, where there is next to none.
@@ -69,21 +70,7 @@ fn a_picture_is_whole_where_the_folder_of_shared_memory_takes_nothing() {
     for options in ["ro", &format!("size={TINY}")] {
         let (display, pair) = (Display::start(800, 600), Pair::new());
         let plain = receiver(&pair, "winit", "window");
-        let mut command = Command::new("unshare");
-        let script = format!("mount -t tmpfs -o {options} none /dev/shm || exit 77; exec \"$@\"");
-        command.args(["-m", "--", "sh", "-c", &script, "sh"]).arg(plain.get_program()).args(plain.get_args());
-        for (name, value) in plain.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        let tried = Command::new("unshare").args(["-m", "--", "mount", "-t", "tmpfs", "none", "/mnt"]).status();
-        if !tried.is_ok_and(|status| status.success()) {
-            // Containers without CAP_SYS_ADMIN have no folders of their own.
-            eprintln!("NOT TESTED: {options}: no mount namespaces here");
-            return;
-        }
+        let Some(mut command) = with_memory(&plain, Path::new("/dev/shm"), options) else { return };
         shows_a_picture(&display, &pair, &mut command);
     }
 }

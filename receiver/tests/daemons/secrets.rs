@@ -85,7 +85,8 @@ fn nobody_sees_a_ticket_in_the_process_list_wherever_it_was_typed() {
             let seen = waiting.seen();
             assert!(seen.contains("join"), "{seen}");
             assert!(!seen.contains(&ticket) && !seen.contains(&ticket[20..40]), "{seen}");
-            assert_eq!(waiting.stop("INT").signal(), Some(2));
+            let status = waiting.stop("INT");
+            assert_eq!(status.signal(), Some(2), "{status}");
         }
     }
 }

@@ -149,6 +149,27 @@ fn is_bound(address: &str) -> bool {
     })
 }
 
+/// Returns `command` with a folder of its own at `folder`, of memory, mounted with these options; none, and a note, where that may not be.
+pub(crate) fn with_memory(command: &Command, folder: &Path, options: &str) -> Option<Command> {
+    let tried = Command::new("unshare").args(["-m", "--", "mount", "-t", "tmpfs", "none", "/mnt"]).status();
+    if !tried.is_ok_and(|status| status.success()) {
+        // Containers without CAP_SYS_ADMIN have no folders of their own.
+        eprintln!("NOT TESTED: {options}: no mount namespaces here");
+        return None;
+    }
+    let mut with = Command::new("unshare");
+    let script = "mount -t tmpfs -o \"$1\" none \"$2\" && shift 2 && exec \"$@\"";
+    with.args(["-m", "--", "sh", "-c", script, "sh", options]).arg(folder);
+    with.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => with.env(name, value),
+            None => with.env_remove(name),
+        };
+    }
+    Some(with)
+}
+
 /// A running daemon, killed if the test ends first.
 pub(crate) struct Daemon {
     name: &'static str,
@@ -181,6 +202,11 @@ impl Daemon {
             }
         });
         Self { name, child, stderr, reader: Some(reader) }
+    }
+
+    /// Returns a place on the disks that it has.
+    pub(crate) fn place(&self, path: &Path) -> PathBuf {
+        Path::new("/proc").join(self.child.id().to_string()).join("root").join(path.strip_prefix("/").unwrap())
     }
 
     /// Returns everything that it has said so far.

@@ -71,6 +71,10 @@ pub(crate) struct Encode {
     pub(crate) handover_max: Duration,
     /// Frames after which the stream ends.
     pub(crate) frames_max: Option<u64>,
+    /// True if a call without pictures is one, too.
+    pub(crate) has_sound: bool,
+    /// True while fewer pictures are coded than the source gives: all of them come before better ones.
+    pub(crate) is_thinned: bool,
     /// Shows that the thread turns.
     pub(crate) pulse: Pulse,
     /// Watcher of what is sent.
@@ -150,6 +154,7 @@ impl Encode {
         let is_missing = !watch.has_given && (!self.info.is_there || health.is_lost());
         let words = match source {
             SourceState::Unusable | SourceState::Gives if health.trouble().is_some() => health.trouble(),
+            SourceState::Withheld => None,
             _ if is_missing => Some(MISSING.to_owned()),
             SourceState::Unusable | SourceState::Gives => None,
             SourceState::Stalled => Some(STALLED.to_owned()),
@@ -161,9 +166,15 @@ impl Encode {
         }
     }
 
-    /// Tells that one picture in so many is coded from now on.
+    /// Tells that one picture in so many is coded from now on; 0: none.
     fn tell_rate(&self, one_in: u32) {
         let all = self.info.frame_rate.as_f64();
+        if one_in == 0 {
+            tracing::warn!("this computer is too slow for pictures: it sends sound only, and tries again later");
+            self.own
+                .say(Some("This computer is too slow for pictures: it sends sound only, and tries again".to_owned()));
+            return;
+        }
         let rate = all / f64::from(one_in);
         if one_in == 1 {
             tracing::info!("this computer is fast enough again: it sends all {all:.0} pictures a second");
@@ -176,7 +187,7 @@ impl Encode {
 
     fn pump(&mut self) -> Result<(), Failure> {
         let interval = self.info.frame_rate.interval();
-        let (mut count, mut thinning) = (0, Thinning::new(interval));
+        let (mut count, mut thinning) = (0, Thinning::new(interval, self.has_sound));
         let stall = Stall::new(interval, self.info.is_there);
         let mut watch = Watch { stall, stands: false, has_given: false, told: SourceState::Gives, said: None };
         while self.frames_max.is_none_or(|max| count < max) {
@@ -190,22 +201,30 @@ impl Encode {
                 }
                 Taken::Closed => return Ok(()),
             };
+            if self.info.is_live && thinning.rests(picture.capture) {
+                watch.stands = true;
+                self.withhold(picture, &mut watch);
+                continue;
+            }
             self.see(&mut watch);
-            if self.info.is_live && !(self.gate.is_open() && thinning.takes(picture.capture)) {
+            let is_wanted = self.gate.is_open() && !self.own.is_hidden();
+            if self.info.is_live && !(is_wanted && thinning.takes(picture.capture)) {
                 self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
                 picture.data.give_back(&self.used);
                 continue;
             }
             if self.follow(picture.info) {
-                thinning = Thinning::new(self.info.frame_rate.interval());
+                thinning = Thinning::new(self.info.frame_rate.interval(), self.has_sound);
+                self.is_thinned = false;
             }
             self.withdraw();
             let began = clock::now();
             let Some(encoded) = self.make(picture)? else { continue };
             // A file waits for who codes it.
             let coded = encoded.times.coded;
-            if self.info.is_live && thinning.on_took(coded.since(began), coded) {
+            if self.info.is_live && thinning.on_took(coded.since(began), coded, self.coder.has_less()) {
                 self.tell_rate(thinning.one_in());
+                self.is_thinned = thinning.one_in() != 1;
             }
             count += 1;
             if !self.hand_over(encoded) {
@@ -228,12 +247,22 @@ impl Encode {
         self.tell(watch);
     }
 
+    /// Leaves a picture out that there is no time for, and says so to the other side.
+    fn withhold(&self, picture: SourceFrame, watch: &mut Watch) {
+        self.gate.source_health.set_withheld(true);
+        watch.has_given = true;
+        self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
+        picture.data.give_back(&self.used);
+        self.tell(watch);
+    }
+
     /// Takes notice of a picture.
     fn see(&self, watch: &mut Watch) {
         if let Some(stood) = watch.stall.on_picture(clock::now()) {
             limited!(info, "the source gives pictures again, after {:.1} s", stood.as_secs_f64());
         }
         (watch.stands, watch.has_given) = (false, true);
+        self.gate.source_health.set_withheld(false);
         self.tell(watch);
     }
 
@@ -364,7 +393,7 @@ impl Encode {
         let Some(CodedPicture { id, frame, data }) = coded else { return Ok(None) };
         let now = clock::now();
         let took = now.since(began);
-        self.coder.on_took(took + self.coder.finished_in(), now);
+        self.coder.on_took(took + self.coder.finished_in(), !self.is_thinned);
         self.gate.set_prediction(self.coder.counters());
         self.last = Some(id);
         Ok(Some(Coded { id, frame, stages: self.coder.times(took), data }))
@@ -428,6 +457,8 @@ mod tests {
             waker: Waker::default(),
             handover_max: Duration::ZERO,
             frames_max: None,
+            has_sound: false,
+            is_thinned: false,
             pulse: Pulse::default(),
             effects: LiveEffects::new(own.clone(), size, params.chroma),
             own,
@@ -443,6 +474,7 @@ mod tests {
         for (one_in, said) in [
             (2, Some("This computer is too slow: it sends 15 of 30 pictures a second")),
             (8, Some("This computer is too slow: it sends 4 of 30 pictures a second")),
+            (0, Some("This computer is too slow for pictures: it sends sound only, and tries again")),
             (1, None),
         ] {
             encode.tell_rate(one_in);

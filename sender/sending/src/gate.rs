@@ -91,6 +91,7 @@ impl Gate {
         let health = &self.source_health;
         match self.source_stands.load(Ordering::Relaxed) {
             false => SourceState::Gives,
+            true if health.is_withheld() => SourceState::Withheld,
             true if health.is_lost() => SourceState::Lost,
             true if health.trouble().is_some() => SourceState::Unusable,
             true => SourceState::Stalled,
@@ -153,6 +154,8 @@ mod tests {
         assert_eq!(gate.source(), SourceState::Stalled);
         gate.source_health.set_trouble(Some("damaged".to_owned()));
         assert_eq!(gate.source(), SourceState::Unusable);
+        gate.source_health.set_withheld(true);
+        assert_eq!(gate.source(), SourceState::Withheld);
         stands(false);
         assert_eq!(gate.source(), SourceState::Gives);
     }

@@ -9,13 +9,14 @@ use common::path::{Path, PathCounters, ProtocolViolation};
 use common::stats::{CallState, HEARD_MAX, SenderReport, Stage, StageHistograms, Standing};
 use common::stream::video::{SenderEvent, VideoSender};
 use common::units::{Bitrate, Timestamp};
-use common::wire::control::ControlMessage;
+use common::wire::control::{ControlMessage, SourceState};
 use kernels::BackendInfo;
 use net::clock;
 use net::failure::Failure;
 use net::limited;
 use net::link::{Action, IDLE_SILENCE, LinkState, LiveRate, PathInUse, Stream, streaming_silence};
 use net::quoted::Quoted;
+use shell::record::Tap;
 use shell::sd::Watchdog;
 use shell::settings::{OwnSide, SoundSide};
 use shell::slot::Slot;
@@ -110,6 +111,11 @@ impl SenderLink {
         self.watchdog = Some(watchdog);
     }
 
+    /// Returns the way into the recording, if there is one.
+    pub fn recording(&self) -> Option<Tap> {
+        self.parts.recording.as_ref().map(Recorder::tap)
+    }
+
     /// Writes the last line of statistics.
     pub fn report_final(&mut self) {
         let report = self.report(true);
@@ -133,7 +139,12 @@ impl SenderLink {
         if !is_idle && (!self.parts.info.is_live || stream.is_about_to_end(path, now)) {
             return false;
         }
-        let Some(encoded) = self.parts.coded.try_take() else {
+        let encoded = self.parts.coded.try_take();
+        if encoded.is_some() && self.parts.own.is_hidden() {
+            self.parts.gate.unwanted.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        let Some(encoded) = encoded else {
             if self.parts.coded.is_closed() && !self.finishing {
                 self.finishing = true;
                 stream.finish(now);
@@ -238,10 +249,16 @@ impl SenderLink {
         }
     }
 
+    fn gives_pictures(&self) -> bool {
+        self.parts.stream.is_streaming() && self.parts.gate.source() == SourceState::Gives
+    }
+
     fn standing(&self) -> Standing {
         let connected = self.heard.is_some_and(|heard| clock::now().since(heard) < HEARD_MAX);
+        let has_sound = self.parts.sound.as_ref().is_some_and(SoundSide::is_sent);
         let state = match self.heard {
             None => CallState::Waiting,
+            Some(_) if connected && has_sound && !self.gives_pictures() => CallState::Sound,
             Some(_) if !self.parts.stream.is_streaming() => CallState::Connected,
             Some(_) if connected => CallState::Streaming,
             Some(_) => CallState::Silent,

@@ -1,109 +1,140 @@
-//! The effort that a machine has time for: whether frames are predicted, and how much is done to find motion.
+//! The governor of time: how much is done to find motion, so that a frame is coded in its time, whatever the machine.
 //!
 //! A frame's time is latency, and medium effort saves some 4 % of the bits for twice the search: live pictures begin with low effort.
+//! Below it a ladder of [`RUNGS`] leads down to pictures in which nothing moves, each a little worse than the one above it, since the
+//! frames of a rung take turns with two efforts. All are predicted: a frame is coded alone where that needs fewer bits. Where the lowest
+//! rung takes too long, fewer pictures are coded ([`crate::thin`]).
 //!
-//! | while | and | from then on |
-//! |---|---|---|
-//! | motion is searched with more than low effort | a frame takes too much of the time between two, or some take all of it | low effort |
-//! | it is searched with low effort | likewise | frames are coded alone, for a pause |
-//! | it is searched with low effort | a frame has long taken little of that time | medium effort |
-//! | frames are coded alone | the pause is over | low effort |
-//!
-//! Each pause is twice as long as the one before it, until prediction has gone well for a minute.
+//! | a turn's frames take, of the time between two | from then on |
+//! |---|---|
+//! | more than all of it | three rungs down |
+//! | more than a rung's share, which is the larger the lower it is: there a rung is worth more | one down |
+//! | so little, for some turns, that those of the next rung should take less than its share | one up |
 
 use std::time::Duration;
 
-use common::units::Timestamp;
 use kernels::Effort;
 
-use crate::thin;
+/// A rung: so many of [`PERIOD`] frames have the second effort, the others the first one.
+type Rung = (u32, [Effort; 2]);
 
-/// Shares of the time between two frames that a frame may take.
+/// From nothing to most.
+const RUNGS: [Rung; 18] = [
+    (0, [Effort::Still, Effort::Near]),
+    (1, [Effort::Still, Effort::Near]),
+    (2, [Effort::Still, Effort::Near]),
+    (4, [Effort::Still, Effort::Near]),
+    (8, [Effort::Still, Effort::Near]),
+    (16, [Effort::Still, Effort::Near]),
+    (24, [Effort::Still, Effort::Near]),
+    (16, [Effort::Last, Effort::Near]),
+    (32, [Effort::Last, Effort::Near]),
+    (0, [Effort::Near, Effort::Low]),
+    (16, [Effort::Near, Effort::Low]),
+    (32, [Effort::Near, Effort::Low]),
+    (48, [Effort::Near, Effort::Low]),
+    (0, [Effort::Low, Effort::Medium]),
+    (16, [Effort::Low, Effort::Medium]),
+    (32, [Effort::Low, Effort::Medium]),
+    (48, [Effort::Low, Effort::Medium]),
+    (64, [Effort::Low, Effort::Medium]),
+];
+/// The rung of low effort.
+const LOW: usize = 13;
+/// Frames after which a rung begins anew.
+const PERIOD: u32 = 64;
+/// Frames of a turn.
+const TURN: u32 = 8;
+
+/// Returns the time of a frame, in parts of which only the ratios count: what is looked for on the processor, the rest, too.
+fn cost(effort: Effort) -> u32 {
+    match effort {
+        Effort::Still => 117,
+        Effort::Last => 140,
+        Effort::Near => 180,
+        Effort::Low => 235,
+        _ => 305,
+    }
+}
+
+/// Returns the time of [`PERIOD`] frames of a rung, likewise.
+fn cost_of((searched, [less, more]): Rung) -> u32 {
+    searched * cost(more) + (PERIOD - searched) * cost(less)
+}
+
+/// Shares of the time between two frames that a frame may take, percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Share below which low effort becomes medium, percent.
-    more: u32,
-    /// Share above which effort becomes low, percent.
-    less: u32,
-    /// Share above which there is no prediction, percent.
-    none: u32,
-    /// Frames, of the last [`Pace::LATE`], that may take longer than from one frame to the next.
-    late: u32,
-    /// Share after which no more vectors are looked for, percent.
+    /// Share of low effort below which more is done, and share of more above which it is not.
+    medium: [u32; 2],
+    /// Shares of low effort and of the lowest rung.
+    low: [u32; 2],
+    /// Share after which no more vectors are looked for.
     search: u32,
 }
 
 impl Limits {
     /// For one who asks for prediction: as long as frames are coded as fast as they come, with a little to spare.
-    pub(crate) const ASKED: Self = Self { more: 20, less: 50, none: 85, late: Pace::LATE, search: 50 };
+    pub(crate) const ASKED: Self = Self { medium: [20, 50], low: [80, 88], search: 50 };
     /// For one who does not: the receiver and the camera of this machine have their time, and no frame waits for the one before.
-    pub(crate) const SPARE: Self = Self { more: 15, less: 40, none: 80, late: 16, search: 25 };
-}
+    pub(crate) const SPARE: Self = Self { medium: [15, 40], low: [70, 80], search: 25 };
 
-// A machine that is too slow gives up prediction, and only then pictures.
-const _: () = assert!(Limits::ASKED.none < thin::SLOW && Limits::SPARE.none < thin::SLOW);
+    /// Returns the share of a rung.
+    fn of(self, rung: usize) -> u32 {
+        let [low, least] = self.low;
+        if rung > LOW { self.medium[1] } else { least - (least - low) * rung as u32 / LOW as u32 }
+    }
+}
 
 /// Chooses the effort.
 #[derive(Debug)]
 pub(crate) struct Pace {
     limits: Limits,
     interval: Duration,
-    mode: Mode,
-    /// Frames since the last change.
+    rung: usize,
+    /// Frames of this period.
     frames: u32,
-    /// The time of a frame: the average since the last change, in which the last one counts one part of [`Self::WEIGHT`] at least.
+    /// Time of this turn's, had all of them low effort.
+    sum: Duration,
+    /// The average of the last turn, likewise.
     took: Duration,
-    /// A bit for each of the last frames since the last change: 1 if it took longer than from one frame to the next.
-    late: u64,
-    /// Frames predicted since prediction was given up the last time.
-    predicted: u32,
-    /// The next pause.
-    pause: Duration,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Predicts(Effort),
-    Alone { until: Timestamp },
+    /// Turns in a row in which there was time for more.
+    calm: u32,
 }
 
 impl Pace {
-    /// Frames that are looked back to for late ones.
-    const LATE: u32 = u64::BITS;
-    /// Frames of which the last one has the weight of one: a second. What was lost is computed anew for some frames in a row,
-    /// which must not end prediction.
-    const WEIGHT: u32 = 32;
     /// Times from one frame to the next that one frame counts at most: a stall of the computer, however long, is one late frame.
     const STALL: u32 = 2;
-    /// Frames after a change before the average counts.
-    const SETTLED: u32 = 32;
-    /// Frames after a change before the effort becomes more.
-    const CALM: u32 = 120;
-    /// Time without prediction before it is tried again, at first and at most.
-    const PAUSES: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(640)];
-    /// Time of prediction after which the pauses begin anew.
-    const WELL: Duration = Duration::from_secs(60);
+    /// Turns after which there is time for more.
+    const CALM: u32 = 4;
+    /// Share by which the next rung must lie below its own to be tried.
+    const TO_SPARE: u32 = 3;
+    /// Rungs down from one at which frames take longer than they are apart.
+    const FAR: usize = 3;
 
     /// Creates the pace of a stream with a frame each `interval`.
     pub(crate) fn new(limits: Limits, interval: Duration) -> Self {
-        Self {
-            limits,
-            interval,
-            mode: Mode::Predicts(Effort::Low),
-            frames: 0,
-            took: Duration::ZERO,
-            late: 0,
-            predicted: 0,
-            pause: Self::PAUSES[0],
-        }
+        let (sum, took) = (Duration::ZERO, Duration::ZERO);
+        Self { limits, interval, rung: LOW, frames: 0, sum, took, calm: 0 }
     }
 
-    /// Returns the effort of the next frame; none if it is to be coded alone.
-    pub(crate) fn effort(&self) -> Option<Effort> {
-        match self.mode {
-            Mode::Predicts(effort) => Some(effort),
-            Mode::Alone { .. } => None,
-        }
+    /// Returns the effort of the next frame.
+    pub(crate) fn effort(&self) -> Effort {
+        let (searched, [less, more]) = RUNGS[self.rung];
+        // Evenly apart.
+        let is_searched = (self.frames + 1) * searched / PERIOD > self.frames * searched / PERIOD;
+        if is_searched { more } else { less }
+    }
+
+    /// Returns the highest effort of the rung.
+    fn highest(&self) -> Effort {
+        let (searched, [less, more]) = RUNGS[self.rung];
+        if searched > 0 { more } else { less }
+    }
+
+    /// Returns true if there is no less to do.
+    pub(crate) fn is_least(&self) -> bool {
+        self.rung == 0
     }
 
     /// Returns the longest time that may go into a frame's search for vectors.
@@ -111,54 +142,49 @@ impl Pace {
         self.interval * self.limits.search / 100
     }
 
-    /// Returns the average time of a frame, until the last change if it has just changed.
+    /// Returns the average time of a frame, as the last turn has it.
     pub(crate) fn took(&self) -> Duration {
-        self.took
+        self.took_on(self.rung)
     }
 
-    /// Notes that a frame took so long, which ended at `now`; returns true if [`Self::effort`] has changed.
-    pub(crate) fn on_took(&mut self, took: Duration, now: Timestamp) -> bool {
-        let next = match self.mode {
-            Mode::Alone { until } => (now >= until).then_some(Mode::Predicts(Effort::Low)),
-            Mode::Predicts(effort) => self.judge(effort, took, now),
+    /// Returns the same of another rung.
+    fn took_on(&self, rung: usize) -> Duration {
+        self.took * cost_of(RUNGS[rung]) / cost_of(RUNGS[LOW])
+    }
+
+    /// Notes that a frame took so long; `may_rise`: more may be done than before. Returns the highest effort from now on if that is
+    /// another one.
+    pub(crate) fn on_took(&mut self, took: Duration, may_rise: bool) -> Option<Effort> {
+        self.sum += took.min(Self::STALL * self.interval) * cost(Effort::Low) / cost(self.effort());
+        self.frames = (self.frames + 1) % PERIOD;
+        if !self.frames.is_multiple_of(TURN) {
+            return None;
+        }
+        self.took = std::mem::take(&mut self.sum) / TURN;
+        let before = self.highest();
+        self.calm = if may_rise && self.has_time() { self.calm + 1 } else { 0 };
+        if self.takes_more(self.rung, self.limits.of(self.rung)) {
+            self.rung = self.rung.saturating_sub(if self.takes_more(self.rung, 100) { Self::FAR } else { 1 });
+        } else if self.calm >= Self::CALM {
+            (self.rung, self.calm) = (self.rung + 1, 0);
+        }
+        (self.highest() != before).then(|| self.highest())
+    }
+
+    /// Returns true if a frame of a rung takes more than so many percent of the time between two.
+    fn takes_more(&self, rung: usize, percent: u32) -> bool {
+        100 * self.took_on(rung) > percent * self.interval
+    }
+
+    /// Returns true if there is time for the next rung.
+    fn has_time(&self) -> bool {
+        let next = self.rung + 1;
+        let share = match next {
+            ..=LOW => self.limits.of(next) - Self::TO_SPARE,
+            // Latency is worth more than what is to be had above low effort.
+            _ => self.limits.medium[0],
         };
-        if let Some(next) = next {
-            (self.mode, self.frames, self.late) = (next, 0, 0);
-        }
-        next.is_some()
-    }
-
-    fn judge(&mut self, effort: Effort, took: Duration, now: Timestamp) -> Option<Mode> {
-        self.frames += 1;
-        self.predicted += 1;
-        // The first one had to wait for what it refers to.
-        if self.frames == 1 {
-            return None;
-        }
-        let weight = (self.frames - 1).min(Self::WEIGHT);
-        self.took = ((weight - 1) * self.took + took.min(Self::STALL * self.interval)) / weight;
-        self.late = self.late << 1 | u64::from(took > self.interval);
-        let Limits { more, less, none, late, .. } = self.limits;
-        let is_late = self.late.count_ones() > late;
-        let is_above = |percent: u32| is_late || 100 * self.took > percent * self.interval;
-        if self.frames <= Self::SETTLED && !is_late {
-            return None;
-        }
-        match effort {
-            Effort::High | Effort::Medium if is_above(less) => Some(Mode::Predicts(Effort::Low)),
-            Effort::Low if is_above(none) => Some(Mode::Alone { until: now + self.pause() }),
-            Effort::Low if self.frames > Self::CALM && !is_above(more) => Some(Mode::Predicts(Effort::Medium)),
-            _ => None,
-        }
-    }
-
-    /// Returns the pause of a prediction that is given up, and makes the next one longer.
-    fn pause(&mut self) -> Duration {
-        let [first, most] = Self::PAUSES;
-        let went_well = std::mem::take(&mut self.predicted) * self.interval >= Self::WELL;
-        let pause = if went_well { first } else { self.pause };
-        self.pause = (2 * pause).min(most);
-        pause
+        next < RUNGS.len() && !self.takes_more(next.min(LOW), share)
     }
 }
 
@@ -168,138 +194,125 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_millis(33);
 
-    /// A pace and its time.
-    struct Run(Pace, Timestamp);
-
-    impl Run {
-        fn new(limits: Limits) -> Self {
-            Self(Pace::new(limits, INTERVAL), Timestamp::from_us(5_000_000))
+    impl Pace {
+        /// Goes on for so many turns of frames that take so many milliseconds; returns the rungs.
+        fn turns(&mut self, turns: u32, ms: u64) -> Vec<usize> {
+            let mut turn = |_| {
+                for _ in 0..TURN {
+                    self.on_took(Duration::from_millis(ms), true);
+                }
+                self.rung
+            };
+            (0..turns).map(&mut turn).collect()
         }
 
-        /// Goes on for so many frames of so many milliseconds; returns the efforts that it changed to, and after how many frames.
-        fn frames(&mut self, frames: u32, ms: u64) -> Vec<(u32, Option<Effort>)> {
-            let mut changes = Vec::new();
-            for frame in 1..=frames {
-                self.1 = self.1 + INTERVAL;
-                if self.0.on_took(Duration::from_millis(ms), self.1) {
-                    changes.push((frame, self.0.effort()));
+        /// Goes on with frames that take what they cost, in ms of low effort, until it has settled; returns the rungs after that.
+        fn settled(&mut self, cost: impl Fn(Effort) -> f64) -> [usize; 2] {
+            let mut range = [usize::MAX, 0];
+            for frame in 0..4_000 {
+                let took = Duration::from_secs_f64(cost(self.effort()) / 1e3);
+                self.on_took(took, true);
+                if frame >= 2_000 {
+                    range = [range[0].min(self.rung), range[1].max(self.rung)];
                 }
             }
-            changes
+            range
         }
+    }
 
-        /// Goes on until prediction is tried again; returns the whole seconds until then.
-        fn pause(&mut self) -> u64 {
-            let began = self.1;
-            assert_eq!(self.0.effort(), None);
-            while self.0.effort().is_none() {
-                self.frames(1, 40);
+    #[test]
+    fn each_rung_does_more_than_the_one_below() {
+        assert!(RUNGS.windows(2).all(|pair| cost_of(pair[0]) < cost_of(pair[1])));
+        assert_eq!((RUNGS[LOW], cost_of(RUNGS[LOW])), ((0, [Effort::Low, Effort::Medium]), PERIOD * cost(Effort::Low)));
+        let mut pace = Pace::new(Limits::ASKED, INTERVAL);
+        for (rung, (searched, [less, more])) in RUNGS.into_iter().enumerate() {
+            pace.rung = rung;
+            let mut efforts = Vec::new();
+            for frame in 0..PERIOD {
+                pace.frames = frame;
+                efforts.push(pace.effort());
             }
-            self.1.since(began).as_secs()
+            assert_eq!(efforts.iter().filter(|&&effort| effort == more).count(), searched as usize);
+            assert!(efforts.iter().all(|&effort| effort == less || effort == more));
+            // Evenly apart.
+            let between: Vec<_> = (0..PERIOD as usize).filter(|&at| efforts[at] == more).collect();
+            assert!(
+                between.windows(2).all(|pair| (pair[1] - pair[0]).abs_diff(PERIOD as usize / searched as usize) <= 1)
+            );
         }
     }
 
     #[test]
     fn a_slow_machine_searches_less_and_a_fast_one_more() {
-        let mut run = Run::new(Limits::ASKED);
-        assert_eq!((run.0.effort(), run.frames(500, 15)), (Some(Effort::Low), vec![]));
-        assert_eq!(run.frames(500, 6), [(86, Some(Effort::Medium))]);
-        assert_eq!(run.frames(500, 15), []);
-        assert_eq!(run.frames(500, 20), [(12, Some(Effort::Low))]);
-        // What was asked for stays as long as frames are faster than they come.
-        assert_eq!(run.frames(500, 27), []);
-        assert_eq!(run.frames(100, 40), [(3, None)]);
+        let mut pace = Pace::new(Limits::ASKED, INTERVAL);
+        assert_eq!(pace.turns(50, 25), [LOW; 50], "as long as frames are faster than they come");
+        assert_eq!(pace.turns(3, 28), [12, 11, 10]);
+        assert_eq!(pace.turns(5, 40), [7, 4, 1, 0, 0]);
+        assert!(pace.is_least() && pace.effort() == Effort::Still);
+        assert_eq!(pace.turns(9, 20), [0, 0, 0, 1, 1, 1, 1, 2, 2]);
+        assert_eq!(pace.turns(200, 10)[199], LOW, "and no more");
+        assert_eq!(pace.turns(200, 6)[199], RUNGS.len() - 1);
+        assert_eq!(pace.turns(20, 15), [RUNGS.len() - 1; 20]);
+        assert_eq!(pace.turns(12, 17)[11], LOW, "and no less");
     }
 
     #[test]
     fn who_did_not_ask_for_it_keeps_time_for_others() {
-        let mut run = Run::new(Limits::SPARE);
-        assert_eq!((run.0.effort(), run.frames(500, 10)), (Some(Effort::Low), vec![]));
-        assert_eq!(run.frames(500, 20), []);
-        assert_eq!(run.frames(18, 35), [(17, None)]);
-        let mut run = Run::new(Limits::SPARE);
-        assert_eq!(run.frames(500, 4), [(121, Some(Effort::Medium))]);
-        assert_eq!(run.frames(500, 10), []);
-        assert_eq!(run.frames(200, 15), [(33, Some(Effort::Low))]);
+        let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+        assert_eq!(pace.turns(50, 20), [LOW; 50]);
+        assert_eq!(pace.turns(2, 25), [LOW - 1, LOW - 2]);
+        assert_eq!(pace.turns(100, 4)[99], RUNGS.len() - 1);
+        assert_eq!(pace.turns(1, 15), [RUNGS.len() - 2]);
     }
 
-    /// A few frames tell nothing of a machine, and the first one has more to do.
     #[test]
-    fn single_frames_change_nothing() {
-        let mut run = Run::new(Limits::SPARE);
-        assert_eq!([run.frames(1, 500), run.frames(300, 10)].concat(), []);
-        for _ in 0..40 {
-            assert_eq!([run.frames(4, 35), run.frames(12, 10)].concat(), []);
+    fn nothing_rises_while_there_are_too_few_pictures() {
+        let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+        pace.turns(9, 40);
+        for _ in 0..500 {
+            pace.on_took(Duration::from_millis(5), false);
+            assert!(pace.is_least());
         }
-        // A seventeenth one within 64 does, however fast the others are.
-        assert_eq!(run.frames(60, 10), []);
-        for _ in 0..4 {
-            assert_eq!([run.frames(4, 35), run.frames(10, 10)].concat(), []);
-        }
-        assert_eq!(run.frames(1, 35), [(1, None)]);
-        // All of the first ones do.
-        let mut run = Run::new(Limits::SPARE);
-        assert_eq!(run.frames(18, 40), [(18, None)]);
+        pace.frames = 0;
+        assert_eq!(pace.turns(4, 5), [0, 0, 0, 1], "calm is counted from then on");
     }
 
-    /// One stall in 700 ms, and frames of which the pictures of a round trip are computed anew.
+    /// A stall, and a loss of which the pictures of a round trip are computed anew.
     #[test]
-    fn stalls_and_losses_do_not_end_prediction() {
+    fn a_late_frame_is_one_however_long_it_took() {
         for limits in [Limits::ASKED, Limits::SPARE] {
-            let mut run = Run::new(limits);
-            for _ in 0..40 {
-                assert_eq!([run.frames(1, 2_000), run.frames(20, 15)].concat(), []);
-            }
-            for _ in 0..40 {
-                assert_eq!([run.frames(3, 50), run.frames(20, 15)].concat(), []);
+            let mut pace = Pace::new(limits, INTERVAL);
+            for frame in 0..900 {
+                let ms = if frame % 21 == 0 { 2_000 } else { 13 };
+                pace.on_took(Duration::from_millis(ms), true);
+                assert_eq!(pace.rung, LOW, "frame {frame}");
             }
         }
     }
 
+    /// Frames that take what their effort takes: the rung settles, and stays; where costs are others it moves by one.
     #[test]
-    fn it_is_tried_again_after_growing_pauses_and_soon_if_it_went_well() {
-        let mut run = Run::new(Limits::SPARE);
-        let mut pauses = Vec::new();
-        for _ in 0..8 {
-            assert_eq!(run.frames(18, 40), [(18, None)]);
-            pauses.push(run.pause());
-        }
-        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 640]);
-        assert_eq!(run.0.effort(), Some(Effort::Low));
-        // A minute.
-        assert_eq!(run.frames(1820, 10), []);
-        assert_eq!(run.frames(17, 40), [(17, None)]);
-        assert_eq!(run.pause(), 10);
-        assert_eq!(run.frames(18, 40), [(18, None)]);
-        assert_eq!(run.pause(), 20);
-    }
-
-    /// Whatever the machine does, changes are rare: more effort takes a long calm, and prediction a pause.
-    #[test]
-    fn effort_never_flaps() {
-        let mut random = 11_u64;
+    fn rungs_settle_at_any_share() {
+        let on_a_card = |effort| match effort {
+            Effort::Still => 60.0,
+            Effort::Last => 65.0,
+            Effort::Near => 120.0,
+            Effort::Low => 235.0,
+            _ => 350.0,
+        };
+        let mut settled = Vec::new();
         for limits in [Limits::ASKED, Limits::SPARE] {
-            for seed in 0..200_u64 {
-                let mut run = Run::new(limits);
-                let (mut changed, mut gave_up) = (None, None);
-                for frame in 0..2_000_u32 {
-                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    let before = run.0.effort();
-                    if run.frames(1, (random >> 33) % (3 + seed)).is_empty() {
-                        continue;
-                    }
-                    let after = run.0.effort();
-                    let rest = changed.replace(frame).map_or(frame + 1, |last| frame - last);
-                    assert!(rest >= 3, "seed {seed}, frame {frame}: {before:?} to {after:?}");
-                    match (before, after) {
-                        (None, _) => assert!(gave_up.is_some_and(|at| run.1.since(at) >= Pace::PAUSES[0])),
-                        (_, None) => gave_up = Some(run.1),
-                        (Some(before), Some(after)) => {
-                            assert!(after < before || rest > Pace::CALM, "seed {seed}, frame {frame}");
-                        }
-                    }
-                }
+            for percent in (20..250).step_by(2) {
+                let part = f64::from(percent) / 1e3;
+                let rungs = Pace::new(limits, INTERVAL).settled(|effort| f64::from(cost(effort)) * part);
+                assert!(rungs[0] == rungs[1], "{limits:?}, {percent} %: {rungs:?}");
+                settled.push(rungs[0]);
+                let rungs = Pace::new(limits, INTERVAL).settled(|effort| on_a_card(effort) * part);
+                assert!(rungs[0] + 1 >= rungs[1], "{limits:?}, {percent} %: {rungs:?}");
             }
         }
+        assert!((0..=LOW).all(|rung| settled.contains(&rung)), "{settled:?}");
+        let (asked, spare) = settled.split_at(settled.len() / 2);
+        assert!(asked.is_sorted_by(|a, b| a >= b) && asked.iter().zip(spare).all(|(asked, spare)| asked >= spare));
     }
 }

@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod several_tests;
+#[cfg(test)]
+mod slope_tests;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -47,7 +49,7 @@ pub struct StreamEncoder {
     is_small: bool,
     /// The last frame, while its state has yet to be computed.
     unfinished: Option<FrameId>,
-    /// The time in which vectors are looked for, if that is limited.
+    /// The time in which vectors are looked for, if the pace says what is done to find motion.
     search_time: Option<Duration>,
 }
 
@@ -63,13 +65,6 @@ pub struct CodedPicture<D> {
 
 /// Bits per pixel above which prediction gains little, and takes as much time as ever.
 const BITS_MOST: f64 = 0.3;
-/// Pixels a second for each processor, above which it is not worth trying: half of 1280x720 at 30 a second is below it.
-const PIXELS_MOST: f64 = 16e6;
-
-/// Returns true if a machine of so many processors may be fast enough to predict the frames of such a stream.
-pub fn is_plausible(params: &StreamParams, processors: usize) -> bool {
-    params.size.pixels() as f64 * params.frame_rate.as_f64() <= PIXELS_MOST * processors as f64
-}
 
 impl StreamEncoder {
     /// Opens the encoder of a stream that goes to [`PEER`], on the caller's thread.
@@ -95,18 +90,17 @@ impl StreamEncoder {
         }
     }
 
-    /// Makes it predict only where that is worth it: frames of few bits, while the machine has time to spare.
+    /// Makes it predict only where that is worth it, frames of few bits, and leave the machine time to spare.
     pub fn only_where_worth_it(mut self) -> Self {
         self.bytes_most = self.bytes_most.min((BITS_MOST * self.pixels as f64 / 8.0) as usize);
         self.pace = Pace::new(Limits::SPARE, self.interval);
         self
     }
 
-    /// Limits the search for motion in each frame, by its effort and by the clock, as live pictures need: a frame that is late is
-    /// worth less than the bits that better vectors save.
+    /// Limits the search for motion in each frame, by what the frames before took and by the clock, as live pictures need: a frame
+    /// that is late is worth less than the bits that better vectors save.
     pub fn in_real_time(mut self) -> Self {
         self.search_time = Some(self.pace.search_time());
-        self.set_effort(self.pace.effort().unwrap_or_default());
         self
     }
 
@@ -120,9 +114,14 @@ impl StreamEncoder {
         self.receivers.leave(receiver);
     }
 
-    /// Returns true if frames are predicted now.
-    fn tries(&self) -> bool {
-        self.is_small && self.pace.effort().is_some()
+    /// Returns true if frames are predicted now, unless they need fewer bits alone.
+    fn predicts(&self) -> bool {
+        self.bytes_most > 0 && self.is_small
+    }
+
+    /// Returns true if frames of less quality would take less time.
+    pub fn has_less(&self) -> bool {
+        self.predicts() && self.search_time.is_some() && !self.pace.is_least()
     }
 
     /// Returns what codes.
@@ -167,7 +166,7 @@ impl StreamEncoder {
         if self.settle()? {
             return Ok(true);
         }
-        if !self.tries() {
+        if !self.predicts() {
             return Ok(false);
         }
         self.receivers.prepare(now, &mut self.encoder)
@@ -204,8 +203,11 @@ impl StreamEncoder {
     fn reference(&mut self, target: Target, now: Timestamp) -> Result<Option<(u8, State)>, DecodeError> {
         self.settle()?;
         self.is_small = !matches!(target, Target::Bytes(bytes) if bytes > self.bytes_most);
-        if !self.tries() {
+        if !self.predicts() {
             return Ok(None);
+        }
+        if let Some(time) = self.search_time {
+            self.encoder.set_search(self.pace.effort(), Some(time));
         }
         let mismatches = self.receivers.counters().mismatches;
         let reference = self.receivers.next(now, &mut self.encoder)?;
@@ -222,7 +224,7 @@ impl StreamEncoder {
         let frame = Arc::new(frame);
         let id = self.receivers.on_coded(frame.reference, &frame, now);
         // The state of a frame that nothing is predicted from can wait until something is.
-        self.unfinished = self.tries().then_some(id);
+        self.unfinished = self.predicts().then_some(id);
         (id, frame)
     }
 
@@ -240,26 +242,19 @@ impl StreamEncoder {
         self.encoder.finished_in()
     }
 
-    /// Notes that the last frame took so long, the state of the one before included, and was done at `now`.
-    pub fn on_took(&mut self, took: Duration, now: Timestamp) {
+    /// Notes that the last frame took so long, the state of the one before included; `may_rise`: more may be done for the next one.
+    pub fn on_took(&mut self, took: Duration, may_rise: bool) {
         // Frames with too many bits for it tell nothing of prediction.
-        if !self.is_small || !self.pace.on_took(took, now) {
+        if !self.predicts() {
             return;
         }
-        let average = self.pace.took();
-        match self.pace.effort() {
-            Some(effort) => {
-                limited!(info, "motion is searched with {effort:?} effort from now on, {average:?} a frame");
-                self.set_effort(effort);
-            }
-            None => limited!(
-                warn,
-                "this machine is too slow for prediction, {average:?} a frame: frames are coded alone for a while"
-            ),
+        if let Some(effort) = self.pace.on_took(took, may_rise) {
+            let average = self.pace.took();
+            limited!(info, "motion is searched with {effort:?} effort at most from now on, {average:?} a frame");
         }
     }
 
-    /// Sets how much is done to find motion.
+    /// Sets how much is done to find motion, unless the pace says so.
     pub fn set_effort(&mut self, effort: Effort) {
         self.encoder.set_search(effort, self.search_time);
     }
@@ -292,7 +287,7 @@ pub(crate) mod tests {
     use common::stream::video::prediction::Held;
     use kernels::{BACK_ENDS, Backend, BackendChoice, Decoder, Picture};
     use picture::coded::ReceivedFrame;
-    use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
+    use picture::frame::{Chroma, ColourSpace, FrameSize};
     use picture::gaps::Gaps;
     use picture::params::{CodecParams, Profile};
 
@@ -308,14 +303,18 @@ pub(crate) mod tests {
         }
     }
 
-    /// Decodes a whole frame as its receiver does; returns what the receiver reports.
-    fn arrive((id, frame): (FrameId, &CodedFrame), decoder: &mut Decoder, held: &mut Held<State>) -> StatesReport {
+    /// Decodes a whole frame as its receiver does; returns what the receiver reports, and its picture.
+    pub(in crate::predict) fn arrive(
+        (id, frame): (FrameId, &CodedFrame),
+        decoder: &mut Decoder,
+        held: &mut Held<State>,
+    ) -> (StatesReport, Picture) {
         let mut received = ReceivedFrame::from(frame);
         let (gaps, params) = (Gaps::of(&mut received), params());
         let mut out = Picture::for_stream(params.chroma, params.size);
         let state = decoder.decode(&received, held.reference(id, frame.reference), &mut out).unwrap();
         held.on_used(id, gaps, state, Some(out.hash()));
-        held.report().unwrap()
+        (held.report().unwrap(), out)
     }
 
     /// Real frames over a line that loses blocks and frames: what is believed is what is decoded, hash by hash.
@@ -365,16 +364,6 @@ pub(crate) mod tests {
         sender.on_told(Told::Withdrawn(FrameId(1)));
         assert_eq!(code(&mut sender, 133_333), (3, 1), "it was not the last one");
         assert_eq!((sender.counters().frames, sender.counters().predicted), (4, 3));
-    }
-
-    #[test]
-    fn a_machine_is_given_what_it_may_be_fast_enough_for() {
-        let of = |width, height, rate, processors| {
-            let (size, frame_rate) = (FrameSize::new(width, height).unwrap(), FrameRate::new(rate, 1).unwrap());
-            is_plausible(&StreamParams { size, frame_rate, ..params() }, processors)
-        };
-        assert!(of(640, 360, 30, 1) && of(1280, 720, 30, 2) && of(1920, 1080, 30, 4));
-        assert!(!of(1280, 720, 30, 1) && !of(1280, 720, 60, 2) && !of(1920, 1080, 60, 4));
     }
 
     fn states_are_those_of(choice: BackendChoice) {
@@ -448,7 +437,7 @@ pub(crate) mod tests {
             while sender.prepare(now).unwrap() {}
             assert!(step > 10 || sender.counters().replays == 0, "frame {step}");
             let (id, frame) = sender.code(picture, Target::Bytes(bytes), now).unwrap();
-            let report = arrive((id, &frame), &mut decoder, &mut held);
+            let (report, _) = arrive((id, &frame), &mut decoder, &mut held);
             sender.on_told(Told::Report(report, now));
             references.push(frame.reference);
         }
@@ -458,34 +447,5 @@ pub(crate) mod tests {
             "{references:?}"
         );
         assert!(counters.replays == 1 && counters.matches > 5 && counters.mismatches == 0, "{counters:?}");
-    }
-
-    /// While the machine is too slow frames are coded alone, in the same stream; later they are predicted again, from what the
-    /// receiver made of those.
-    #[test]
-    fn a_slow_machine_codes_frames_alone_for_a_while() {
-        let params = params();
-        let mut sender = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap().only_where_worth_it();
-        let mut decoder = Decoder::open(&params, BackendChoice::Reference).unwrap();
-        let mut held: Held<State> = Held::new(15);
-        let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
-        let (mut references, mut ms) = (Vec::new(), 0);
-        for step in 0..46_u32 {
-            ms += if (26..38).contains(&step) { 1_000 } else { 33 };
-            let now = Timestamp::from_us(1_000 * ms);
-            pattern.draw(step, 0, &mut data);
-            let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
-            while sender.prepare(now).unwrap() {}
-            let (id, frame) = sender.code(picture, Target::Bytes(280), now).unwrap();
-            sender.on_took(Duration::from_millis(if (9..26).contains(&step) { 50 } else { 1 }), now);
-            let report = arrive((id, &frame), &mut decoder, &mut held);
-            sender.on_told(Told::Report(report, now));
-            references.push(frame.reference);
-        }
-        // With frame 25 too many have been late; 10 s after it is frame 35.
-        let wanted: Vec<_> = (0..46).map(|step| u8::from((1..=25).contains(&step) || step >= 36)).collect();
-        assert_eq!(references, wanted);
-        let counters = sender.counters();
-        assert!(counters.matches > 15 && counters.mismatches == 0, "{counters:?}");
     }
 }

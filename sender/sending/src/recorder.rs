@@ -5,7 +5,7 @@ use std::sync::Arc;
 use common::units::{FrameId, Timestamp};
 use picture::coded::{CodedFrame, ReceivedFrame};
 use picture::params::StreamParams;
-use shell::record::{KeptFrame, Recorded, Recording};
+use shell::record::{KeptFrame, Recorded, Recording, Tap};
 
 /// A recording of the frames that are sent; each of them is coded alone.
 pub(crate) struct Recorder {
@@ -18,6 +18,11 @@ impl Recorder {
     pub(crate) fn new(recording: Recording, params: StreamParams) -> Self {
         let stream = Arc::new(Recorded { serial: 0, params, start: FrameId(0) });
         Self { recording, stream, next: FrameId(0) }
+    }
+
+    /// Returns the way into the recording.
+    pub(crate) fn tap(&self) -> Tap {
+        self.recording.tap()
     }
 
     /// Notes that a receiver has begun.

@@ -1,9 +1,7 @@
 //! A source and an encoder at work: their threads, their end, and the link that takes what they make.
 
-use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::thread;
 
 use common::config::{LinkMode, Prediction, SenderConfig, SharedConfig};
 use common::path::Path;
@@ -31,7 +29,7 @@ use crate::effects::LiveEffects;
 use crate::encode::{self, Coding, Encode, Encoded};
 use crate::gate::Gate;
 use crate::link::{Given, Parts, SenderLink};
-use crate::predict::{StreamEncoder, is_plausible};
+use crate::predict::StreamEncoder;
 use crate::recorder::Recorder;
 use crate::source::pattern::Pattern;
 use crate::source::{self, FrameSource, SourceFrame, SourceInfo, SourceSpec};
@@ -147,6 +145,8 @@ impl Sending {
             waker: waker.clone(),
             handover_max: encode::HANDOVER_MAX,
             frames_max,
+            has_sound: sound.is_some(),
+            is_thinned: false,
             pulse: pulse.clone(),
             own: own.clone(),
             effects: LiveEffects::new(own.clone(), params.size, params.chroma),
@@ -250,10 +250,6 @@ fn coding(
         Prediction::Auto if config.record.is_some() => (params, false),
         Prediction::Off => (params, false),
         Prediction::On => (predicted, false),
-        Prediction::Auto if !is_plausible(&params, processors()) => {
-            tracing::info!("frames are coded without prediction, for which this machine has too few processors");
-            (params, false)
-        }
         Prediction::Auto => {
             // A backend that was asked for and is not there ends the program, as without prediction.
             drop(encoder(options, &params, bytes)?);
@@ -263,11 +259,6 @@ fn coding(
     let coder = StreamEncoder::with(&params, encoder(options, &params, bytes)?, last);
     let coder = if only_where_worth_it { coder.only_where_worth_it() } else { coder };
     Ok(Coding { coder: coder.in_real_time(), params })
-}
-
-/// Returns the number of processors that this program may use.
-fn processors() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Opens an encoder that has coded a picture, in so many bytes.

@@ -2,8 +2,9 @@
 //!
 //! | while | from then on |
 //! |---|---|
-//! | a frame has taken nearly all of the time between two, or more, for two seconds | half as many frames |
+//! | a frame has taken nearly all of the time between two, or more, for two seconds, with the least effort | half as many frames |
 //! | it has long taken little of the time that there would be between twice as many | twice as many |
+//! | one in eight is too many, and there is sound | none for a pause, each twice as long as the one before it |
 //!
 //! Coding each newest picture as soon as the one before is done would give some more, at uneven times, each of them late, and
 //! leave no time to who shows the other side's picture on the same machine.
@@ -13,7 +14,7 @@ use std::time::Duration;
 use common::units::Timestamp;
 
 /// Share of the time between two frames above which a machine is too slow, percent.
-pub(crate) const SLOW: u32 = 90;
+const SLOW: u32 = 90;
 /// Share, of the time between frames of twice the rate, below which it is fast enough for these, percent.
 const FAST: u32 = 60;
 /// Time for which it must have been too slow.
@@ -45,11 +46,15 @@ pub(crate) struct Thinning {
     fast_for: Duration,
     /// Time of the last return to more frames.
     returned: Option<Timestamp>,
+    /// Pictures are given up where one in [`MOST`] is too many: sound goes on.
+    gives_up: bool,
+    /// The end of the pause without any, if there has been one, and the length of the next one.
+    rest: (Option<Timestamp>, Duration),
 }
 
 impl Thinning {
-    /// Creates the choice of a source with a picture each `interval`: all of them.
-    pub(crate) fn new(interval: Duration) -> Self {
+    /// Creates the choice of a source with a picture each `interval`: all of them. `gives_up`: none is a choice, too.
+    pub(crate) fn new(interval: Duration, gives_up: bool) -> Self {
         Self {
             interval,
             one_in: 1,
@@ -60,12 +65,19 @@ impl Thinning {
             fast_since: None,
             fast_for: FAST_FOR[0],
             returned: None,
+            gives_up,
+            rest: (None, FAST_FOR[0]),
         }
     }
 
-    /// Returns how many pictures there are for one that is coded.
+    /// Returns how many pictures there are for one that is coded; 0: none is.
     pub(crate) fn one_in(&self) -> u32 {
-        self.one_in
+        if self.rests(self.at) { 0 } else { self.one_in }
+    }
+
+    /// Returns true while pictures are given up.
+    pub(crate) fn rests(&self, now: Timestamp) -> bool {
+        self.rest.0.is_some_and(|until| now < until)
     }
 
     /// Returns true if the picture taken at `capture` is to be coded.
@@ -79,14 +91,16 @@ impl Thinning {
         takes
     }
 
-    /// Notes that a frame took so long, which ended at `now`; returns true if [`Self::one_in`] has changed.
-    pub(crate) fn on_took(&mut self, took: Duration, now: Timestamp) -> bool {
-        if now.since(std::mem::replace(&mut self.at, now)) > PAUSE {
+    /// Notes that a frame took so long, which ended at `now`; `has_less`: frames may take less time, so that there need not be fewer.
+    /// Returns true if [`Self::one_in`] has changed.
+    pub(crate) fn on_took(&mut self, took: Duration, now: Timestamp, has_less: bool) -> bool {
+        // A frame that takes long is no pause.
+        if now.since(std::mem::replace(&mut self.at, now)) > PAUSE + took {
             (self.slow_since, self.fast_since, self.took) = (None, None, None);
         }
         let took = self.took.map_or(took, |mean| (7 * mean + took) / 8);
         self.took = Some(took);
-        let is_slow = 100 * took > SLOW * self.one_in * self.interval;
+        let is_slow = !has_less && 100 * took > SLOW * self.one_in * self.interval;
         let is_fast = self.one_in > 1 && 200 * took < FAST * self.one_in * self.interval;
         let lasted = |since: &mut Option<Timestamp>, holds: bool| match holds {
             true => now.since(*since.get_or_insert(now)),
@@ -100,6 +114,11 @@ impl Thinning {
             let failed = self.returned.is_some_and(|returned| now.since(returned) < WELL);
             self.fast_for = if failed { (2 * self.fast_for).min(FAST_FOR[1]) } else { FAST_FOR[0] };
             self.one_in *= 2;
+        } else if is_slow && slow >= SLOW_FOR && self.gives_up {
+            let (last, pause) = self.rest;
+            let went_well = last.is_some_and(|last| now.since(last) >= WELL);
+            let pause = if went_well { FAST_FOR[0] } else { pause };
+            self.rest = (Some(now + pause), (2 * pause).min(FAST_FOR[1]));
         } else if is_fast && fast >= self.fast_for {
             self.one_in /= 2;
             self.returned = Some(now);
@@ -122,7 +141,7 @@ mod tests {
 
     impl Run {
         fn new() -> Self {
-            Self(Thinning::new(INTERVAL), Timestamp::from_us(5_000_000))
+            Self(Thinning::new(INTERVAL, false), Timestamp::from_us(5_000_000))
         }
 
         /// Goes on for so many seconds in which a frame takes so long; returns the changes: after how many tenths of a second, to
@@ -132,7 +151,7 @@ mod tests {
             let mut changes = Vec::new();
             while self.1.since(began) < Duration::from_secs(seconds) {
                 self.1 = self.1 + INTERVAL;
-                if self.0.takes(self.1) && self.0.on_took(Duration::from_millis(took_ms), self.1) {
+                if self.0.takes(self.1) && self.0.on_took(Duration::from_millis(took_ms), self.1, false) {
                     changes.push((self.1.since(began).as_millis() as u64 / 100, self.0.one_in()));
                 }
             }
@@ -148,6 +167,44 @@ mod tests {
         let mut run = Run::new();
         assert_eq!(run.seconds(60, 65), [(20, 2), (40, 4)]);
         assert!(matches!(run.seconds(60, 500)[..], [(20 | 21, 8)]), "and no fewer");
+    }
+
+    #[test]
+    fn all_pictures_are_coded_while_less_can_be_done_for_each() {
+        let mut run = Run::new();
+        for _ in 0..500 {
+            run.1 = run.1 + INTERVAL;
+            assert!(!run.0.on_took(Duration::from_millis(25), run.1, true));
+        }
+        assert_eq!(run.seconds(10, 25), [(20, 2)]);
+    }
+
+    /// Frames of two seconds each: as slow as it can be.
+    #[test]
+    fn with_sound_pictures_are_given_up_and_tried_again_after_growing_pauses() {
+        for (gives_up, wanted) in [(true, vec![10, 20, 40, 80, 160, 320, 320]), (false, vec![])] {
+            let mut thinning = Thinning::new(INTERVAL, gives_up);
+            let (mut now, mut pauses) = (Timestamp::from_us(5_000_000), Vec::new());
+            let mut coded = 0;
+            while pauses.len() < wanted.len() || coded < 100 && !gives_up {
+                if thinning.rests(now) || !thinning.takes(now) {
+                    now = now + INTERVAL;
+                    continue;
+                }
+                now = now + Duration::from_secs(2);
+                coded += 1;
+                if thinning.on_took(Duration::from_secs(2), now, false) && thinning.one_in() == 0 {
+                    let begun = now;
+                    while thinning.rests(now) {
+                        now = now + INTERVAL;
+                    }
+                    pauses.push(now.since(begun).as_secs());
+                }
+                // It has been tried, with the fewest.
+                assert!(pauses.is_empty() || thinning.one_in == MOST);
+            }
+            assert_eq!(pauses, wanted);
+        }
     }
 
     #[test]

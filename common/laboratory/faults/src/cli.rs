@@ -25,6 +25,7 @@ use crate::machine::stalls;
 use crate::quality::Original;
 use crate::scenario::case::{CLEAN, LOOPBACK};
 use crate::scenario::setup::Stream;
+use crate::scenario::sound::Sound;
 use crate::scenario::table::Row;
 use crate::scenario::{cases, rehearsal, run as scenario, siege, soak, table};
 use crate::{attack, bulk, quality, rival};
@@ -72,6 +73,10 @@ struct Arguments {
     /// `rival` with the first
     #[arg(long, value_delimiter = ',', value_parser = ["on", "off", "auto"])]
     prediction: Vec<String>,
+    /// Sound: on (the call's own, from and to a JACK server without a card), off, or jacktrip (a model of it on the same line). With
+    /// several, such as off,on, each scenario runs with each
+    #[arg(long, value_delimiter = ',', value_enum)]
+    sound: Vec<Sound>,
     /// Compares pictures shown with the source's, which takes some of the processor
     #[arg(long)]
     quality: bool,
@@ -171,30 +176,33 @@ fn scenarios(arguments: &Arguments, programs: &Path, out: &Path, recordings: &[S
         (arguments.scenario.is_empty() && name != soak::NAME) || arguments.scenario.iter().any(parts)
     };
     let (source, frame_rate, original) = source(arguments, out)?;
-    let mut predictions: Vec<_> = arguments.prediction.iter().cloned().map(Some).collect();
-    if predictions.is_empty() {
-        predictions.push(None);
-    }
+    let predictions = each_or_none(&arguments.prediction);
+    let told: Vec<_> = predictions
+        .iter()
+        .flat_map(|prediction| each_or_none(&arguments.sound).into_iter().map(|sound| (prediction.clone(), sound)))
+        .collect();
     let what = arguments.clip.as_ref().unwrap_or(&source);
     println!("{what}, {}, {} s each, seed {}\n", arguments.rate, arguments.seconds, arguments.seed);
     println!("{}", table::HEAD);
-    let (mut clean, mut report, mut words) = (vec![None; predictions.len()], Report::default(), None);
+    let (mut clean, mut report, mut words) = (vec![None; told.len()], Report::default(), None);
     let needs_clean = cases.iter().any(|case| case.needs_clean && is_asked(case.name));
     for case in cases.iter().filter(|case| is_asked(case.name) || (needs_clean && case.name == CLEAN)) {
         let controllers: &[&str] = if arguments.control { &[DUET, "cubic"] } else { &[DUET] };
-        let runs = controllers
-            .iter()
-            .flat_map(|controller| predictions.iter().enumerate().map(move |told| (controller, told)));
-        for (controller, (number, prediction)) in runs {
+        let runs =
+            controllers.iter().flat_map(|controller| told.iter().enumerate().map(move |told| (controller, told)));
+        let mut silent = None;
+        for (controller, (number, (prediction, sound))) in runs {
             let stream = Stream {
                 backend: arguments.backend.clone(),
                 controller: (*controller).to_owned(),
                 prediction: prediction.clone(),
+                sound: *sound,
                 original: original.clone(),
                 in_namespaces: arguments.namespaces,
                 ..Stream::of(&source, &arguments.rate, frame_rate, programs)
             };
-            let told = prediction.as_deref().map(|told| format!("-{told}")).unwrap_or_default();
+            let mut told = prediction.as_deref().map(|told| format!("-{told}")).unwrap_or_default();
+            told.extend(sound.map(|sound| format!("-sound-{sound:?}").to_lowercase()));
             let folder = out.join(format!("{}-{controller}{told}", case.name));
             let (mut measured, passed) = match scenario::run(case, &stream, &folder, case.length(length)) {
                 Ok(outcome) => outcome,
@@ -209,6 +217,11 @@ fn scenarios(arguments: &Arguments, programs: &Path, out: &Path, recordings: &[S
                 }
             };
             measured.clean = clean[number];
+            match (sound, &silent) {
+                (Some(Sound::Off), _) => silent = Some(measured.clone()),
+                (Some(_), Some(silent)) => measured.notes.push(measured.against(silent)),
+                _ => {}
+            }
             if case.name == CLEAN && *controller == DUET {
                 clean[number] = Some(measured.latency());
             }
@@ -231,6 +244,11 @@ fn scenarios(arguments: &Arguments, programs: &Path, out: &Path, recordings: &[S
         println!("\n{words}");
     }
     report.end(out, "the picture did not hold in")
+}
+
+/// Returns each value, or none once.
+fn each_or_none<T: Clone>(all: &[T]) -> Vec<Option<T>> {
+    if all.is_empty() { vec![None] } else { all.iter().cloned().map(Some).collect() }
 }
 
 /// Returns true if the run fails the scenario: the daemons' own controller must hold every bar, and where the other one

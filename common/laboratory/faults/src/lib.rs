@@ -17,7 +17,7 @@ mod flood;
 mod hostile;
 mod initial;
 pub mod logs;
-mod machine;
+pub mod machine;
 pub mod mailbox;
 mod pictures;
 mod quality;

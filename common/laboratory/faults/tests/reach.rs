@@ -30,12 +30,21 @@ fn running_calls_take_other_ways() {
     reach(&["opens", "blocked", "address"]);
 }
 
+#[test]
+fn by_the_dht_two_homes_meet_without_an_answer_and_again_when_both_addresses_have_changed() {
+    reach(&["dht"]);
+}
+
 /// Runs the script with these arguments.
 fn reach(arguments: &[&str]) {
     let programs = PathBuf::from(env!("CARGO_BIN_EXE_faults")).parent().unwrap().to_owned();
-    for program in ["sender", "receiver", "examples/stun"] {
+    for program in ["sender", "receiver", "examples/stun", "examples/nodes"] {
         let path = programs.join(program);
-        assert!(path.exists(), "{} is not built: cargo build --workspace --bins --example stun", path.display());
+        assert!(
+            path.exists(),
+            "{} is not built: cargo build --workspace --bins --example stun --example nodes",
+            path.display()
+        );
     }
     let mut script = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("reach"));
     // On a busy machine nothing is measured.
@@ -46,7 +55,10 @@ fn reach(arguments: &[&str]) {
         .env("LATE", "1")
         .env("ROLES", "waits")
         .env("GAP", "60000")
-        .env("BACK", "60000");
+        .env("BACK", "60000")
+        .env("DHT_STATES", "works")
+        .env("CHANGES", "1")
+        .env("AGAIN", "60");
     let output = script.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     eprintln!("{}{said}", String::from_utf8_lossy(&output.stdout));

@@ -10,13 +10,15 @@ use faults::daemons::Daemon;
 use crate::conditions::{ALL, Condition};
 use crate::measure::{SKIPPED, Times, WANDER, begin, ended, load, probe};
 use crate::options::{Common, preface};
-use crate::probe::{HeardFigures, Report};
+use crate::probe::{HeardFigures, Report, SMOOTH};
 use crate::programs::{Named, Program};
 use crate::stage::{Card, Driver, Stage};
 use crate::table::number;
 
 /// The listener's first number: it starts up to four seconds after the one who plays.
 const HEAD_START: u64 = 96_000;
+/// Length of the sound by which Duet is measured, us.
+const LENGTH_US: f64 = SMOOTH as f64 / 0.048;
 /// Time that the listener needs to start.
 const START: Duration = Duration::from_secs(3);
 /// Time that a run may take beyond that measured.
@@ -122,8 +124,12 @@ fn row(sent: &Report, heard: &Report, wire: Duration) -> String {
     for run in &heard.runs.from(from).0 {
         if let Some(delay) = run.kind.delay() {
             let middle = (run.start + run.length / 2) as f64;
-            let added = heard.clock.us(middle) - sent.clock.us(middle - f64::from(delay)) - wire.as_micros() as f64;
-            delays.push((added / 1e3, run.length));
+            let added = |delay: f64| heard.clock.us(middle) - sent.clock.us(middle - delay) - wire.as_micros() as f64;
+            let delay = f64::from(delay);
+            // A sound that is repeated tells its delay but for whole lengths, and periods that a card missed are in its count of samples:
+            // by the clock it is the length that leaves least.
+            let lengths = if heard.snr_db.is_some() { (added(delay) / LENGTH_US).round() } else { 0.0 };
+            delays.push((added(delay - lengths * SMOOTH as f64) / 1e3, run.length));
         }
     }
     delays.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -159,6 +165,31 @@ fn row(sent: &Report, heard: &Report, wire: Duration) -> String {
 mod tests {
     use super::*;
     use crate::probe::Runs;
+
+    #[test]
+    fn what_a_card_has_missed_is_no_delay() {
+        let (mut sent, mut heard) = (Report::default(), Report { snr_db: Some(60.0), ..Report::default() });
+        // The one who hears misses 900 of 3000 periods, and its count of samples is behind that of the one who plays.
+        for period in 0..3_000u64 {
+            sent.clock.note(1_024 * period, 1_024 * period * 1_000 / 48, 1_024 * period as u32);
+            let at = if period < 500 { period } else { period.saturating_sub(900) };
+            if !(500..1_400).contains(&period) {
+                heard.clock.note(96_000 + 1_024 * at, 2_000_000 + 1_024 * period * 1_000 / 48, 1_024 * period as u32);
+            }
+        }
+        // 10 ms behind: 480 samples before, and 480 less those missed, in a sound that is repeated, after.
+        let after = 480 + 8 * SMOOTH as i64 - 900 * 1_024;
+        let runs = [
+            serde_json::json!([96_000, 512_000, "same", 480]),
+            serde_json::json!([608_000, 1_600_000, "same", after.rem_euclid(SMOOTH as i64)]),
+        ];
+        heard.runs = Runs::from_json(&serde_json::Value::from_iter(runs));
+        let cells = row(&sent, &heard, Duration::from_millis(8));
+        let cells: Vec<_> = cells.split(" | ").collect();
+        for cell in &cells[1..5] {
+            assert!((cell.parse::<f64>().unwrap() - 2.0).abs() < 0.3, "{cells:?}");
+        }
+    }
 
     #[test]
     fn delays_are_by_one_clock() {

@@ -5,6 +5,7 @@
 //!    ├─▶ beside: a program's sound beside Duet's picture on one line
 //!    ├─▶ drift: two cards whose clocks differ
 //!    ├─▶ incidents: stalls and servers that end, and how long it takes until sound is back
+//!    ├─▶ step: the delays of ear and eye in one call, and what Duet says of them
 //!    └─▶ probe: the JACK client that each of them runs as a process of its own
 //! ```
 
@@ -16,10 +17,10 @@ mod drift;
 mod incidents;
 mod measure;
 mod options;
-mod priority;
 mod probe;
 mod programs;
 mod rivals;
 mod stage;
+mod step;
 mod table;
 mod ticker;

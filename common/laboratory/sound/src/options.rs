@@ -1,11 +1,10 @@
 //! Options that all measurements have.
 
+use faults::machine::priority::has_real_time;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-
-use crate::priority::has_real_time;
 
 /// Programs to measure, and where the files go.
 #[derive(Debug, Args)]

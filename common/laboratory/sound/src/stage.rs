@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use faults::daemons::Daemon;
+use faults::machine::priority::{has_real_time, raised};
 use faults::relay::Relay;
 
-use crate::priority::{has_real_time, raised};
 use crate::ticker::Ticker;
 
 /// Priorities of what stands for the card and the line, and of programs.

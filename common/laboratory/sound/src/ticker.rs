@@ -4,6 +4,7 @@
 //! and silence. The server answers how long before its own deadline the packet came; the deadline is kept far behind, so that the
 //! packets alone are its clock.
 
+use faults::machine::priority::raised;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +12,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-
-use crate::priority::raised;
 
 /// Priority of the clock.
 const PRIORITY: u8 = 86;

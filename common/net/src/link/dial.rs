@@ -51,7 +51,7 @@ const LIFE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MIN: Duration = Duration::from_millis(250);
 
 /// A dialler that is turned away tries again each second.
-pub(super) static IN_ANOTHER_CALL: Limit = Limit::each_minute();
+pub(super) static TURNED_AWAY: Limit = Limit::each_minute();
 
 /// The longest time without a packet that means nothing; the loop tells, the dialler reads.
 #[derive(Debug)]
@@ -406,7 +406,7 @@ pub(super) async fn accept_for_ever(
                     tracing::debug!("a handshake from {address}: {error}")
                 }
                 // A machine that this one looks for says so.
-                Err(error @ QuicError::InAnotherCall(_)) => limited!(IN_ANOTHER_CALL; info, "{error}; trying again"),
+                Err(error) if error.is_no() => limited!(TURNED_AWAY; info, "{error}; trying again"),
                 Err(error) if error.is_mishap() => {
                     limited!(info, "a call from {address} did not come about: {error}; waiting for the next");
                 }

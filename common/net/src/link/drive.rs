@@ -1,6 +1,6 @@
 //! The loop itself: send what the calls have, do what they ask, wait for one event, hand it over.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -16,10 +16,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
 use super::active::Active;
-use super::dial::{Dialler, IN_ANOTHER_CALL, SilenceMax, accept_for_ever, dial_for_ever};
+use super::busy::{Doors, turn_away};
+use super::dial::{Dialler, SilenceMax, TURNED_AWAY, accept_for_ever, dial_for_ever};
 use super::meet::Meeting;
 use super::obstacle::{Obstacle, Obstacles};
-use super::others::turn_away;
 use super::path::Ways;
 
 use super::streams::Streams;
@@ -126,6 +126,10 @@ struct Network<'a, 's> {
     looks: u32,
     learning: Option<Learning>,
     turned_away: HashMap<PublicKey, Limit>,
+    /// Of machines that this one does not call now.
+    doors: Doors,
+    /// Machines that are not known any more.
+    removed: BTreeSet<PublicKey>,
     stopping: bool,
 }
 
@@ -145,7 +149,7 @@ impl<'a, 's> Network<'a, 's> {
         let accept = |endpoint, takes: Option<mpsc::Sender<_>>| {
             tokio::spawn(accept_for_ever(endpoint, takes, Arc::clone(&busy), obstacles.clone()));
         };
-        let mut listener = None;
+        let (mut listener, mut doors) = (None, Doors::default());
         match mode {
             LinkMode::DialNobody => return Err(Failure::usage(NOBODY)),
             LinkMode::Dial(address) => {
@@ -160,7 +164,7 @@ impl<'a, 's> Network<'a, 's> {
             }
             LinkMode::Meet(meet) => {
                 let meeting = Meeting::open(&endpoint_options, &identity, &meet, call, obstacles.clone())?;
-                turn_away(&endpoint_options, &identity, &meet.others, &called);
+                doors = turn_away(&endpoint_options, &identity, &meet.others, &called);
                 if meeting.role == Meets::Dials {
                     accept(meeting.endpoint(), None);
                     tokio::spawn(dial_for_ever(meeting, sender, Arc::clone(&silence_max)));
@@ -188,6 +192,8 @@ impl<'a, 's> Network<'a, 's> {
             looks: 0,
             learning,
             turned_away: HashMap::new(),
+            doors,
+            removed: BTreeSet::new(),
             stopping: false,
         })
     }
@@ -278,7 +284,10 @@ impl<'a, 's> Network<'a, 's> {
                 limited!(limit; warn, "{} called and was told that this machine is in a call", peer.name);
                 self.calls.iter_mut().for_each(|call| call.on_called(&peer));
             }
-            LinkEvent::Wake => self.calls.iter_mut().for_each(|call| call.on_wake(now)),
+            LinkEvent::Wake => {
+                self.remove(now).await;
+                self.calls.iter_mut().for_each(|call| call.on_wake(now));
+            }
             LinkEvent::Tick => self.on_tick(now),
             LinkEvent::Timeout => {
                 let is_due = |call: &&mut Streams<'_>| call.poll_timeout().is_some_and(|deadline| deadline <= now);
@@ -288,9 +297,29 @@ impl<'a, 's> Network<'a, 's> {
         ControlFlow::Continue(())
     }
 
+    /// Ends what there is with machines that are not known any more.
+    async fn remove(&mut self, now: Timestamp) {
+        for place in 0..self.calls.len() {
+            for key in self.calls[place].take_removed() {
+                self.doors.remove(&key);
+                self.removed.insert(key);
+                if let Some(active) = self.peers.remove(&key) {
+                    limited!(info, "{} is not known any more: the call has ended", active.connection.peer().name);
+                    let call = &mut self.calls[active.call];
+                    active.finish(CloseCode::Removed, "removed").await;
+                    call.on_disconnected(now);
+                    call.on_stop(now);
+                }
+            }
+        }
+    }
+
     /// Takes a connection for the call that its peer is in already, or for a free one.
     fn on_connection(&mut self, connection: Connection, now: Timestamp) {
         let peer = connection.peer();
+        if self.removed.contains(&peer.key) {
+            return connection.close(CloseCode::Removed, "removed");
+        }
         let call = if let Some(old) = self.peers.remove(&peer.key) {
             limited!(info, "{} has connected anew", peer.name);
             let call = old.call;
@@ -339,11 +368,10 @@ impl<'a, 's> Network<'a, 's> {
         if self.listener.is_none() && !old.heard && error.is_final() {
             return ControlFlow::Break(Err(error.into()));
         }
+        self.obstacles.failed(&error, now);
         let name = &old.connection.peer().name;
         match error {
-            QuicError::InAnotherCall(_) => {
-                limited!(IN_ANOTHER_CALL; info, "{name} is in a call with another machine; trying again");
-            }
+            error if error.is_no() => limited!(TURNED_AWAY; info, "{error}; trying again"),
             error => limited!(info, "the connection to {name} has ended: {error}"),
         }
         ControlFlow::Continue(())
@@ -438,7 +466,7 @@ mod tests {
             // QUIC begins with a size that every path carries and finds that the loopback carries more.
             let driven = tokio::time::timeout(
                 PATIENCE,
-                drive(LinkOptions { mode, identity: b, endpoint, learning: None }, &waker, &mut calls),
+                drive(LinkOptions { mode, identity: Arc::new(b), endpoint, learning: None }, &waker, &mut calls),
             );
             tokio::select! {
                 () = accept => {}
@@ -462,7 +490,8 @@ mod tests {
             let rate = Bitrate::from_bps(1_000_000);
             let mut calls = halves.each_mut().map(|[sends, receives]| Streams::both_ways(rate, sends, receives));
             let mode = LinkMode::Listen(address);
-            let driven = drive(LinkOptions { mode, identity: host, endpoint, learning: None }, &waker, &mut calls);
+            let driven =
+                drive(LinkOptions { mode, identity: Arc::new(host), endpoint, learning: None }, &waker, &mut calls);
             let mut hello = Vec::new();
             control::encode(&ControlMessage::Hello { version: PROTOCOL_VERSION, sends: true }, None, &mut hello);
             let callers = async {

@@ -4,6 +4,7 @@
 //! accepts, and answers knocks during a call as well: the path may have died on the way from there only. Both look for a better
 //! way for the call while it lasts.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,7 +24,8 @@ use crate::limited;
 use crate::quic::{
     BindError, CloseCode, Connection, End, Endpoint, EndpointOptions, InCall, Probing, QuicError, Takes,
 };
-use crate::reach::{Asks, Found, House, HouseNames, KnockKey, Notes, PairSeal, Search, open};
+use crate::reach::presence::SignsOf;
+use crate::reach::{Asks, Dht, Does, Found, House, HouseNames, ItemKeys, KnockKey, Notes, PairSeal, Search, open};
 use crate::zones;
 
 /// Time after which the side that is dialled looks again if a call has begun or ended.
@@ -88,6 +90,9 @@ impl Meeting {
         if let Some(names) = HouseNames::new(identity, &meet.peer.key).filter(|_| meet.house) {
             search.look_in(House::start(names));
         }
+        if let Some(keys) = ItemKeys::of_peers(identity, &meet.peer.key).filter(|_| !meet.dht.is_empty()) {
+            search.use_dht(Dht::start(keys, meet.dht.clone(), Does { publishes: true, looks: true }));
+        }
         tracing::info!("looking for {}", meet.peer.name);
         let (found, named) = mpsc::channel(1);
         if let Some(host) = meet.host.clone() {
@@ -95,6 +100,12 @@ impl Meeting {
         }
         let obstacles = Obstacles::default();
         Ok(Self { name: meet.peer.name.clone(), role, endpoint, search, named, obstacles })
+    }
+
+    /// Waits for whoever calls, and calls nobody; hands in signs of the other machine, if anybody takes them.
+    pub(super) fn be_idle(&mut self, signs: Option<SignsOf>) {
+        self.search.set_idle();
+        signs.into_iter().for_each(|signs| self.search.tell_signs(signs));
     }
 
     pub(super) fn endpoint(&self) -> Endpoint {
@@ -128,21 +139,21 @@ impl Meeting {
         }
     }
 
-    /// Knocks once at each of `candidates`.
-    pub(super) fn knock(&mut self, candidates: &[Candidate]) {
-        self.search.knock(candidates);
-    }
-
-    /// Waits for knocks, and dials whoever knocks; where the other side dials, only answers. Nothing is lost if it is dropped
-    /// before somebody is dialled.
-    pub(super) async fn next_caller(&mut self) -> Result<Connection, QuicError> {
+    /// Goes on until the other machine is to be dialled at an address. Nothing is lost if it is dropped.
+    pub(super) async fn next_at_home(&mut self) -> Result<SocketAddr, QuicError> {
         loop {
+            while let Ok(candidates) = self.named.try_recv() {
+                self.search.add(&candidates);
+            }
             if let Found::Path(address) = self.search.next().await.map_err(broken)? {
-                let dialled = self.endpoint.dial(address).await;
-                self.search.dial_failed(address);
-                return dialled;
+                return Ok(address);
             }
         }
+    }
+
+    /// Forgets that it was dialled there: whoever knocks may be dialled again.
+    pub(super) fn dial_ended(&mut self, address: SocketAddr) {
+        self.search.dial_failed(address);
     }
 }
 

@@ -4,11 +4,13 @@
 //! [`run`].
 
 mod active;
+mod busy;
 mod dial;
+mod door;
 mod drive;
+mod home;
 mod meet;
 mod obstacle;
-mod others;
 mod path;
 mod stream;
 mod streams;
@@ -27,7 +29,9 @@ use crate::quic::EndpointOptions;
 use crate::reach::Learning;
 use crate::tls::Protocol;
 
+pub use self::door::{AtDoor, Reply};
 pub use self::drive::run;
+pub use self::home::Home;
 pub(crate) use self::meet::{TestWay, find_to_test};
 pub use self::obstacle::Obstacle;
 pub use self::path::PathInUse;
@@ -90,7 +94,7 @@ pub struct LinkOptions {
     /// End that dials.
     mode: LinkMode,
     /// This machine's key.
-    identity: Identity,
+    identity: Arc<Identity>,
     endpoint: EndpointOptions,
     /// Place where it is written down that the peer was found elsewhere than before.
     learning: Option<Learning>,
@@ -101,7 +105,7 @@ impl LinkOptions {
     /// both, as the peer's must be. `rate` and `frame_bytes`: the video bit rate sent now and the largest coded frame, which size
     /// the congestion window; zero for a receiver.
     pub fn of(shared: &SharedConfig, protocol: Protocol, rate: LiveRate, frame_bytes: usize) -> Result<Self, Failure> {
-        let identity = Identity::load(&Identity::path_of(shared)?)?;
+        let identity = Arc::new(Identity::load(&Identity::path_of(shared)?)?);
         let endpoint = EndpointOptions::of(shared, &identity, protocol, rate, frame_bytes)?;
         Ok(Self { mode: shared.mode.clone(), identity, endpoint, learning: Learning::of(shared) })
     }

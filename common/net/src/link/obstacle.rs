@@ -21,6 +21,12 @@ pub enum Obstacle {
     NoNetwork,
     /// The other machine is in a call with a third.
     InAnotherCall,
+    /// Somebody there has declined the call.
+    Declined,
+    /// Nobody there wants to be disturbed.
+    DoNotDisturb,
+    /// The other machine does not know this one any more.
+    Removed,
     /// The other machine's program speaks another protocol.
     OtherProgram,
     /// Packets of the size that QUIC begins with do not get through.
@@ -34,6 +40,9 @@ impl fmt::Display for Obstacle {
         f.write_str(match self {
             Self::NoNetwork => "this computer has no network",
             Self::InAnotherCall => "the other side is in a call with another machine",
+            Self::Declined => "the call was declined there",
+            Self::DoNotDisturb => "nobody there wants to be disturbed now",
+            Self::Removed => "this machine was removed there and is not known any more: introduce the two anew",
             Self::OtherProgram => "another program or version runs there: start `sender call` on both sides",
             Self::LargePackets => "packets of 1200 bytes do not get through",
             Self::NotFound => "if Duet runs there, too, the address of one may have changed: introduce the two anew with `invite` and `join`",
@@ -46,6 +55,9 @@ impl Obstacle {
     pub(crate) fn of(error: &QuicError) -> Option<Self> {
         match error {
             QuicError::InAnotherCall(_) => Some(Self::InAnotherCall),
+            QuicError::Declined(_) => Some(Self::Declined),
+            QuicError::DoNotDisturb(_) => Some(Self::DoNotDisturb),
+            QuicError::Removed(_) => Some(Self::Removed),
             QuicError::NoCommonProtocol => Some(Self::OtherProgram),
             QuicError::LargePackets(_) => Some(Self::LargePackets),
             _ => None,

@@ -95,6 +95,10 @@ pub trait Stream {
     fn keeps_call(&self) -> bool {
         true
     }
+    /// True while the connection may not end at another stream's wish: for a bounded time.
+    fn holds_connection(&self) -> bool {
+        false
+    }
     /// Returns the time to call [`Stream::handle_timeout`].
     fn poll_timeout(&self) -> Option<Timestamp> {
         None

@@ -1,11 +1,11 @@
 //! The table of a connection's streams, with the path that they share.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::config::Peer;
+use common::config::{Peer, PublicKey};
 use common::path::{Datagram, Directions, Path, ProtocolViolation};
 use common::stream::video::VIDEO;
 use common::units::{Bitrate, Timestamp};
@@ -13,6 +13,7 @@ use common::wire::control::{ByeReason, ControlMessage, StreamEnd, StreamId};
 
 use super::stream::Stream;
 use super::{Action, IDLE_SILENCE, LinkState, Obstacle, Waker};
+use crate::lock::lock;
 
 /// Most streams that are refused and not told yet: of more the peer is not told.
 const REFUSED_MAX: usize = 8;
@@ -21,18 +22,25 @@ const REFUSED_MAX: usize = 8;
 #[derive(Clone, Debug)]
 pub struct HangUp {
     asked: Arc<AtomicBool>,
+    removed: Arc<Mutex<Vec<PublicKey>>>,
     waker: Waker,
 }
 
 impl HangUp {
     /// Creates a handle that wakes the loop through `waker`.
     pub fn new(waker: Waker) -> Self {
-        Self { asked: Arc::default(), waker }
+        Self { asked: Arc::default(), removed: Arc::default(), waker }
     }
 
     /// Ends the call.
     pub fn hang_up(&self) {
         self.asked.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    /// Ends all that there is with the machine of this key, which is not known any more: a call with it, which it is told, or its door.
+    pub fn remove(&self, key: PublicKey) {
+        lock(&self.removed).push(key);
         self.waker.wake();
     }
 }
@@ -52,13 +60,15 @@ pub struct Streams<'a> {
     hang_up: Option<HangUp>,
     refused: VecDeque<StreamId>,
     disconnect: bool,
+    /// True once streams that keep no call were told that it ends.
+    is_ending: bool,
 }
 
 impl<'a> Streams<'a> {
     /// Creates a table without a stream, of which what is sent takes at most `rate_max`.
     pub fn new(directions: Directions, rate_max: Bitrate) -> Self {
         let path = Path::new(directions, rate_max);
-        Self { path, entries: Vec::new(), hang_up: None, refused: VecDeque::new(), disconnect: false }
+        Self { path, entries: Vec::new(), hang_up: None, refused: VecDeque::new(), disconnect: false, is_ending: false }
     }
 
     /// Creates the table of a call that sends video and receives it, and sends at most `rate_max`.
@@ -188,6 +198,11 @@ impl<'a> Streams<'a> {
         self.each(|stream, _| stream.on_called(peer));
     }
 
+    /// Returns the keys of machines that are not known any more.
+    pub(super) fn take_removed(&mut self) -> Vec<PublicKey> {
+        self.hang_up.as_ref().map(|hang_up| std::mem::take(&mut *lock(&hang_up.removed))).unwrap_or_default()
+    }
+
     /// Does what is due after [`Waker::wake`] was called on some thread.
     pub(super) fn on_wake(&mut self, now: Timestamp) {
         if self.hang_up.as_ref().is_some_and(|hang_up| hang_up.asked.swap(false, Ordering::Relaxed)) {
@@ -281,10 +296,16 @@ impl<'a> Streams<'a> {
         if let Some(failure) = failure {
             return Some(Action::Fail(failure));
         }
-        if self.entries.iter().all(|entry| entry.ended || !entry.stream.keeps_call()) {
+        let keeps = |entries: &[Entry<'_>]| entries.iter().any(|entry| !entry.ended && entry.stream.keeps_call());
+        if !keeps(&self.entries) && !std::mem::replace(&mut self.is_ending, true) {
+            // One may have to wait for what it lacks.
+            self.on_stop(now);
+        }
+        if !keeps(&self.entries) {
             return Some(Action::End);
         }
-        std::mem::take(&mut self.disconnect).then_some(Action::Disconnect)
+        let holds = self.entries.iter().any(|entry| !entry.ended && entry.stream.holds_connection());
+        (!holds && std::mem::take(&mut self.disconnect)).then_some(Action::Disconnect)
     }
 }
 

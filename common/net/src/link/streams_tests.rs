@@ -27,6 +27,10 @@ pub(crate) struct Half {
     comes: bool,
     action: Option<Action>,
     timeout: Option<Timestamp>,
+    /// No call goes on for it but where it lacks something.
+    keeps_no_call: bool,
+    /// Polls for which it lacks something once it was told to stop.
+    lacks: u32,
 }
 
 impl Stream for Half {
@@ -77,7 +81,17 @@ impl Stream for Half {
     fn poll_timeout(&self) -> Option<Timestamp> {
         self.timeout
     }
+    fn keeps_call(&self) -> bool {
+        !self.keeps_no_call || self.holds_connection()
+    }
+    fn holds_connection(&self) -> bool {
+        self.lacks > 0 && self.heard.contains(&"stop")
+    }
     fn poll_action(&mut self, _: &mut Path, _: Timestamp) -> Option<Action> {
+        if self.holds_connection() {
+            self.lacks -= 1;
+            return None;
+        }
         self.action.take()
     }
 }
@@ -253,4 +267,26 @@ fn both_that_want_a_new_connection_get_one() {
     let (mut call, _) = both(&mut sending, &mut receiving);
     assert_eq!(call.poll_action(now()), Some(Action::Disconnect));
     assert_eq!(call.poll_action(now()), None);
+}
+
+#[test]
+fn a_stream_that_lacks_something_is_waited_for_at_the_end_and_keeps_the_connection_until_then() {
+    let [mut sound, mut video] = <[Half; 2]>::default();
+    (sound.keeps_no_call, sound.lacks) = (true, 3);
+    video.action = Some(Action::End);
+    let (mut call, _) = both(&mut sound, &mut video);
+    let mut polls = 0;
+    while call.poll_action(now()).is_none() {
+        polls += 1;
+    }
+    assert_eq!(polls, 3);
+    drop(call);
+    assert_eq!(sound.heard.iter().filter(|heard| **heard == "stop").count(), 1);
+
+    let [mut sound, mut video] = <[Half; 2]>::default();
+    (sound.keeps_no_call, sound.lacks) = (true, 2);
+    sound.heard.push("stop");
+    video.action = Some(Action::Disconnect);
+    let (mut call, _) = both(&mut sound, &mut video);
+    assert_eq!([(); 3].map(|()| call.poll_action(now())), [None, Some(Action::Disconnect), None]);
 }

@@ -149,6 +149,13 @@ impl Connection {
         tokio::time::sleep(LEAVING).await;
     }
 
+    /// Writes the first bytes of the control stream, which are few: they fit its window.
+    pub(crate) fn begin(&mut self, first: Vec<u8>) {
+        let mut writing = std::pin::pin!(self.send.write_all(&first));
+        // Whoever has gone does not need them.
+        let _ = writing.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+    }
+
     /// Closes at once.
     pub(crate) fn close(&self, code: CloseCode, reason: &str) {
         self.inner.close(VarInt::from_u32(code as u32), reason.as_bytes());

@@ -9,7 +9,8 @@ use common::config::{Controller, Meet, Peer, PublicKey, SharedConfig};
 use common::path::DEAD_LINE;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
-    AsyncUdpSocket, ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, Runtime, TransportConfig, VarInt,
+    AckFrequencyConfig, AsyncUdpSocket, ConnectionError, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, Runtime,
+    TransportConfig, VarInt,
 };
 use quinn_proto::HashedConnectionIdGenerator;
 use ring::hkdf::{HKDF_SHA256, Salt};
@@ -42,8 +43,6 @@ pub(super) const fn longest(normal: Duration) -> Duration {
     if cfg!(test) { Duration::from_secs(90) } else { normal }
 }
 
-const BUSY: VarInt = VarInt::from_u32(CloseCode::Busy as u32);
-
 /// Reasons for which this side closes a connection, as the peer is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseCode {
@@ -51,6 +50,14 @@ pub(crate) enum CloseCode {
     Protocol = 1,
     Replaced = 2,
     Busy = 3,
+    Declined = 4,
+    DoNotDisturb = 5,
+    Removed = 6,
+}
+
+/// Returns the name of a peer.
+fn names(peers: &[Peer]) -> String {
+    peers.iter().map(|peer| peer.name.as_str()).collect::<Vec<_>>().join(" or ")
 }
 
 /// Settings of an endpoint.
@@ -303,12 +310,15 @@ impl Endpoint {
                 Some(_) => QuicError::RefusedByPeer { own: self.own },
                 None => QuicError::Closed(close.to_string()),
             },
-            ConnectionError::ApplicationClosed(close) if close.error_code == BUSY => {
-                let names: Vec<_> = self.peers.iter().map(|peer| peer.name.as_str()).collect();
-                QuicError::InAnotherCall(names.join(" or "))
-            }
             ConnectionError::ApplicationClosed(close) => {
-                QuicError::Closed(String::from_utf8_lossy(&close.reason).into_owned())
+                let is = |code: CloseCode| close.error_code == VarInt::from_u32(code as u32);
+                match () {
+                    () if is(CloseCode::Busy) => QuicError::InAnotherCall(names(&self.peers)),
+                    () if is(CloseCode::Declined) => QuicError::Declined(names(&self.peers)),
+                    () if is(CloseCode::DoNotDisturb) => QuicError::DoNotDisturb(names(&self.peers)),
+                    () if is(CloseCode::Removed) => QuicError::Removed(names(&self.peers)),
+                    () => QuicError::Closed(String::from_utf8_lossy(&close.reason).into_owned()),
+                }
             }
             ConnectionError::Reset => QuicError::Reset,
             ConnectionError::TimedOut => QuicError::TimedOut,
@@ -391,6 +401,16 @@ impl ring::hkdf::KeyType for KeyBytes {
     }
 }
 
+/// Packets that the other side may leave without an acknowledgement, for as long as its greatest delay (25 ms) allows. Of the path the
+/// feedback reports tell; an acknowledgement of every other datagram of sound would be a fifth of its bits, in packets of their own.
+const UNACKNOWLEDGED: u32 = 20;
+
+fn acknowledgements() -> AckFrequencyConfig {
+    let mut config = AckFrequencyConfig::default();
+    config.ack_eliciting_threshold(VarInt::from_u32(UNACKNOWLEDGED));
+    config
+}
+
 fn transport(options: &EndpointOptions) -> TransportConfig {
     // Leaves room in packets of 1500 bytes over IPv6 for a relay's header of four bytes and the mark of another way.
     let mut mtu = MtuDiscoveryConfig::default();
@@ -398,6 +418,7 @@ fn transport(options: &EndpointOptions) -> TransportConfig {
     let mut config = TransportConfig::default();
     config
         .initial_rtt(INITIAL_RTT)
+        .ack_frequency_config(Some(acknowledgements()))
         .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_TIMEOUT.as_millis() as u32))))
         .keep_alive_interval(Some(Duration::from_millis(500)))
         .mtu_discovery_config(Some(mtu))

@@ -66,6 +66,12 @@ pub(crate) enum QuicError {
     /// The machine that was dialled, as it is called here.
     #[error("{0} is in a call with another machine")]
     InAnotherCall(String),
+    #[error("{0} has declined the call")]
+    Declined(String),
+    #[error("{0} does not want to be disturbed now")]
+    DoNotDisturb(String),
+    #[error("{0} has removed this machine and does not know it any more: introduce the two anew")]
+    Removed(String),
     #[error("the secure handshake failed: {0}")]
     Handshake(String),
     #[error("no answer")]
@@ -103,6 +109,9 @@ impl QuicError {
             | Self::NoCommonProtocol
             | Self::RefusedByAnybody(_)
             | Self::InAnotherCall(_)
+            | Self::Declined(_)
+            | Self::DoNotDisturb(_)
+            | Self::Removed(_)
             | Self::Handshake(_)
             | Self::TimedOut
             | Self::LargePackets(_)
@@ -112,6 +121,11 @@ impl QuicError {
             | Self::Unreachable { .. }
             | Self::Other(_) => false,
         }
+    }
+
+    /// Returns true if the other side has said that there is no call now.
+    pub(crate) fn is_no(&self) -> bool {
+        matches!(self, Self::InAnotherCall(_) | Self::Declined(_) | Self::DoNotDisturb(_) | Self::Removed(_))
     }
 
     /// Returns true if this is what happens to everybody who is called now and then: a caller that gave up or began anew.

@@ -21,14 +21,14 @@ const TRIES: u32 = 20;
 
 /// A file in a folder that is locked as long as this lives.
 #[derive(Debug)]
-pub(super) struct LockedFile {
+pub struct LockedFile {
     path: PathBuf,
     _folder: File,
 }
 
 /// Outcome of a change.
 #[derive(Debug)]
-pub(super) enum Change {
+pub enum Change {
     /// The file stays as it is.
     Nothing,
     /// The file is replaced by one that holds this.
@@ -37,7 +37,7 @@ pub(super) enum Change {
 
 impl LockedFile {
     /// Locks the folder of `path`, which is made if there is none.
-    pub(super) fn make(path: &Path) -> Result<Self, Failure> {
+    pub fn make(path: &Path) -> Result<Self, Failure> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             DirBuilder::new()
                 .recursive(true)
@@ -49,7 +49,7 @@ impl LockedFile {
     }
 
     /// Locks the folder of `path`; none: there is no such file.
-    pub(super) fn of(path: &Path) -> Result<Option<Self>, Failure> {
+    pub fn of(path: &Path) -> Result<Option<Self>, Failure> {
         if path.exists() { Self::lock(path).map(Some) } else { Ok(None) }
     }
 
@@ -71,7 +71,7 @@ impl LockedFile {
 
     /// Changes the file as `change` says from its text, which is empty if there is none. Where another program that takes no
     /// lock changes it meanwhile, `change` is asked again.
-    pub(super) fn change<T>(&self, change: impl Fn(&str) -> Result<(Change, T), Failure>) -> Result<T, Failure> {
+    pub fn change<T>(&self, change: impl Fn(&str) -> Result<(Change, T), Failure>) -> Result<T, Failure> {
         for _ in 0..TRIES {
             let before = self.read()?;
             let (change, outcome) = change(before.as_deref().unwrap_or_default())?;

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod course;
+mod dht;
 mod house;
 mod introduce;
 mod learning;
@@ -14,6 +15,7 @@ mod mapping;
 mod other_port;
 mod pair;
 mod peers;
+pub mod presence;
 mod proof;
 mod relaying;
 mod search;
@@ -25,9 +27,11 @@ use std::net::{Ipv6Addr, SocketAddr};
 use crate::quic::{Beside, BindError, Endpoint, EndpointOptions, Takes};
 
 pub(crate) use self::addresses::{has_network, own as own_addresses};
+pub(crate) use self::dht::{Dht, Does, ItemKeys};
 pub(crate) use self::house::{House, HouseNames};
-pub use self::introduce::{Person, invite, join, outside, pair, relay_takes_the_example};
+pub use self::introduce::{Person, dht_answers, invite, join, outside, pair, relay_takes_the_example};
 pub use self::learning::Learning;
+pub use self::locked_file::{Change, LockedFile};
 pub(crate) use self::mailbox::{Notes, PairSeal};
 pub use self::mailbox::{PairError, Words, WordsError};
 pub use self::peers::{PeersFile, known_peers};

@@ -53,7 +53,7 @@ impl PeersFile {
     }
 
     /// Those that may list a peer of this configuration: the one beside this machine's key, and the configuration itself.
-    pub(super) fn all(config: &SharedConfig) -> Vec<Self> {
+    pub fn all(config: &SharedConfig) -> Vec<Self> {
         let beside = Identity::path_of(config).ok().map(|key| key.with_file_name(FILE_NAME));
         beside.into_iter().chain(config.file.clone()).map(|path| Self { path }).collect()
     }
@@ -108,6 +108,47 @@ impl PeersFile {
             let mut document = self.parse(text)?;
             let Some(is_new) = note(&mut document, &key, &address) else { return Ok((Change::Nothing, false)) };
             Ok((if is_new { Change::To(document.to_string()) } else { Change::Nothing }, true))
+        })
+    }
+
+    /// Takes the peer with this key out, with its addresses; false if it is not listed here. Everything else stays.
+    pub fn remove(&self, key: &PublicKey) -> Result<bool, Failure> {
+        self.change(key, |peers, at| {
+            peers.remove(at);
+            Ok(())
+        })
+    }
+
+    /// Gives the peer with this key another name; false if it is not listed here. An error says what is wrong with the name.
+    pub fn rename(&self, key: &PublicKey, wanted: &str) -> Result<bool, Failure> {
+        let wanted = name(Some(wanted))?;
+        self.change(key, |peers, at| {
+            let is_other = |(place, table): (usize, &Table)| place != at && text_of(table, "name") == Some(wanted);
+            if peers.iter().enumerate().any(is_other) {
+                return Err(Failure::usage(format!("somebody else is called {wanted} already")));
+            }
+            peers.get_mut(at).map(|table| table.insert("name", value(wanted)));
+            Ok(())
+        })
+    }
+
+    /// Changes the list at the place of the peer with this key; false if it is not listed.
+    fn change(
+        &self,
+        key: &PublicKey,
+        change: impl Fn(&mut ArrayOfTables, usize) -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
+        let Some(file) = LockedFile::of(&self.path)? else { return Ok(false) };
+        let key = key.to_string();
+        file.change(|text| {
+            let mut document = self.parse(text)?;
+            let Some(peers) = document.get_mut("peer").and_then(Item::as_array_of_tables_mut) else {
+                return Ok((Change::Nothing, false));
+            };
+            let is_peer = |table: &Table| text_of(table, "public_key").is_some_and(|text| is_same_key(text, &key));
+            let Some(at) = peers.iter().position(is_peer) else { return Ok((Change::Nothing, false)) };
+            change(peers, at)?;
+            Ok((Change::To(document.to_string()), true))
         })
     }
 
@@ -259,20 +300,6 @@ mod tests {
         assert_eq!(meet.candidates.len(), ADDRESSES_MAX + FOUND_MAX);
     }
 
-    /// Takes the peer with the key `key` out of the file, as a program does that locks the folder.
-    fn take_out(file: &PeersFile, key: &PublicKey) {
-        let locked = LockedFile::of(&file.path).unwrap().unwrap();
-        let outcome = locked.change(|text| {
-            let mut document = file.parse(text)?;
-            let tables = document.get_mut("peer").and_then(Item::as_array_of_tables_mut).unwrap();
-            let is_peer =
-                |table: &Table| text_of(table, "public_key").is_some_and(|t| is_same_key(t, &key.to_string()));
-            tables.retain(|table| !is_peer(table));
-            Ok((Change::To(document.to_string()), ()))
-        });
-        outcome.unwrap();
-    }
-
     #[test]
     fn a_peer_that_is_taken_out_during_a_call_stays_out() {
         let file = file("revoked");
@@ -285,13 +312,34 @@ mod tests {
                         let _ = file.learn(&key, ([203, 0, 113, n], 1).into()).unwrap();
                     }
                 });
-                take_out(&file, &key);
+                assert_eq!(file.remove(&key), Ok(true));
                 learning.join().unwrap();
             });
             assert_eq!(file.learn(&key, ([203, 0, 113, 9], 1).into()), Ok(false), "round {round}");
             let left = common::config::parse_peers(&fs::read_to_string(&file.path).unwrap()).unwrap().peers;
             assert_eq!(left, [], "round {round}");
         }
+    }
+
+    #[test]
+    fn a_peer_gets_another_name_and_comments_stay() {
+        let file = file("rename");
+        let (key, other) = (KEY.parse().unwrap(), Identity::generate().unwrap().public_key());
+        assert_eq!((file.rename(&key, "clara"), file.remove(&key)), (Ok(false), Ok(false)), "there is no file");
+        file.remember("clara", &peer("198.51.100.1:1")).unwrap();
+        file.remember("tina", &NewPeer { key: other, ..peer("198.51.100.2:1") }).unwrap();
+        fs::write(&file.path, format!("# mine\n{}", fs::read_to_string(&file.path).unwrap())).unwrap();
+        let right_to_left = format!("clara{}", '\u{202e}');
+        for wrong in ["", "tina", "a\tb", "a b", &right_to_left, &"x".repeat(10_000), KEY] {
+            let before = fs::read_to_string(&file.path).unwrap();
+            assert!(file.rename(&key, wrong).is_err(), "{wrong}");
+            assert_eq!(fs::read_to_string(&file.path).unwrap(), before);
+        }
+        assert_eq!(file.rename(&key, "klara"), Ok(true));
+        assert_eq!(file.rename(&key, "klara"), Ok(true), "as it is");
+        assert_eq!(file.remove(&other), Ok(true));
+        let after = fs::read_to_string(&file.path).unwrap();
+        assert!(after.starts_with("# mine\n") && after.contains("\"klara\"") && !after.contains("tina"), "{after}");
     }
 
     #[test]

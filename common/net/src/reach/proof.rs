@@ -34,6 +34,11 @@ impl Secret {
         KnockKey { key: Key::new(HMAC_SHA256, sign(&self.0, b"duet knock").as_ref()), own }
     }
 
+    /// Returns the secret of the items of this introduction in the DHT.
+    pub(crate) fn items(&self) -> Key {
+        Key::new(HMAC_SHA256, sign(&self.0, b"duet dht").as_ref())
+    }
+
     /// Returns the proof of the secret by the side in the role `speaker`, on the connection with the secret bytes
     /// `shared`.
     pub(crate) fn prove(&self, speaker: Role, keys: &Keys, shared: &[u8; SHARED_BYTES]) -> [u8; MAC_BYTES] {
@@ -218,7 +223,7 @@ mod tests {
         let [a, b, c] = std::array::from_fn(|_| Identity::generate().unwrap());
         let of = |own: &Identity, peer: &Identity, role| KnockKey::of_peers(own, &peer.public_key(), role).unwrap();
         let (one, other) = (of(&a, &b, Role::Dials), of(&b, &a, Role::Waits));
-        let said = Knock { made_ms: 1, nonce: 2, echo: 3 };
+        let said = Knock { made_ms: 1, nonce: 2, echo: 3, is_idle: false };
         let knock = one.make(&said);
         assert_eq!(other.of_peer(&knock).unwrap().knock, said);
         assert!(one.of_peer(&knock).is_none(), "its own one came back");
@@ -238,7 +243,7 @@ mod tests {
         let one = KnockKey::of_peers(&a, &b.public_key(), Role::Dials).unwrap();
         let other = KnockKey::of_peers(&b, &a.public_key(), Role::Waits).unwrap();
         let (mut heard, now) = (HeardKnocks::default(), 1_700_000_000_000);
-        let said = Knock { made_ms: now, nonce: 2, echo: 0 };
+        let said = Knock { made_ms: now, nonce: 2, echo: 0, is_idle: false };
         let heard_knock = other.of_peer(&one.make(&said)).unwrap();
         assert_eq!([(); 2].map(|()| heard_knock.is_new(&mut heard, now)), [true, false]);
         let late = other.of_peer(&one.make(&Knock { nonce: 3, ..said })).unwrap();

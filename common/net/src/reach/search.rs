@@ -11,6 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use common::config::Turn;
+use common::dht::Pace;
 use common::path::ways::{
     Allowance, Base, Candidate, HeardKnocks, KNOCK_BYTES, Kind, Knock, Meeting, Origin, Pair, Role, Rounds, Step, merge,
 };
@@ -20,10 +21,12 @@ use tokio::sync::{mpsc, watch};
 
 use super::addresses;
 use super::course::Course;
+use super::dht::Dht;
 use super::house::House;
 use super::mailbox::Notes;
 use super::mapping::Mapping;
 use super::other_port::OtherPort;
+use super::presence::SignsOf;
 use super::proof::{KnockKey, random};
 use super::relaying::{Allocation, Relaying};
 use super::stun::Stun;
@@ -87,13 +90,18 @@ pub(crate) struct Search {
     /// Newest first.
     knocked: VecDeque<SocketAddr>,
     role: Role,
+    /// True if this side calls nobody, and waits for whoever does.
+    is_idle: bool,
     /// The call of now, as it changes; none: nobody calls.
     calls: Option<watch::Receiver<Option<InCall>>>,
     course: Option<Course>,
     /// True if the way of the call's packets seems to die.
     doubts: bool,
     notes: Option<Notes>,
+    dht: Option<Dht>,
     house: Option<House>,
+    /// The place at which signs that the other machine is there are handed in.
+    signs: Option<SignsOf>,
     note_at: Timestamp,
 }
 
@@ -147,12 +155,24 @@ impl Search {
             begun: now,
             knocked: VecDeque::with_capacity(KNOCKED_MAX),
             role,
+            is_idle: false,
             calls: None,
             course: None,
             doubts: false,
             notes: None,
+            dht: None,
             house: None,
+            signs: None,
             note_at: now,
+        }
+    }
+
+    /// Says in knocks from now on that this side calls nobody: another one that is idle, too, is not dialled.
+    pub(crate) fn set_idle(&mut self) {
+        self.is_idle = true;
+        self.meeting.set_idle();
+        if let Some(dht) = &self.dht {
+            dht.set_pace(Pace::Idle);
         }
     }
 
@@ -166,9 +186,25 @@ impl Search {
         self.notes = Some(notes);
     }
 
+    /// Publishes this machine's addresses in the DHT, and looks the other's up there, from now on.
+    pub(crate) fn use_dht(&mut self, dht: Dht) {
+        self.dht = Some(dht);
+    }
+
     /// Looks for the other machine in this house from now on.
     pub(crate) fn look_in(&mut self, house: House) {
         self.house = Some(house);
+    }
+
+    /// Hands in signs of the other machine from now on, and looks it up in the DHT as one does who calls nobody.
+    pub(crate) fn tell_signs(&mut self, signs: SignsOf) {
+        self.signs = Some(signs);
+        self.dht.iter().for_each(|dht| dht.set_pace(Pace::Idle));
+    }
+
+    /// Returns true if a node of the DHT has answered.
+    pub(crate) fn dht_answers(&self) -> bool {
+        self.dht.as_ref().is_some_and(Dht::answers)
     }
 
     /// Returns true if a right knock has come from there, as it does before a friend dials.
@@ -227,19 +263,6 @@ impl Search {
         self.rounds.on_news(now);
     }
 
-    /// Knocks once at each of `candidates`, and looks for nobody there.
-    pub(crate) fn knock(&mut self, candidates: &[Candidate]) {
-        let now = clock::now();
-        for &Candidate { address, .. } in candidates {
-            // Each counts once, so no two are alike.
-            let Ok(nonce) = random().map(u64::from_le_bytes) else { return };
-            if self.reaches(address) && self.allowance.take(Origin::User, address, KNOCK_BYTES, now) {
-                let knock = Knock { made_ms: clock::unix_ms(), nonce, echo: 0 };
-                self.beside.sending().send(address, &self.knocks.make(&knock));
-            }
-        }
-    }
-
     /// Begins anew: the connection has ended.
     pub(crate) fn restart(&mut self) {
         self.beside.forget();
@@ -247,14 +270,22 @@ impl Search {
         self.meeting.restart(now);
         self.keep_proved(now);
         self.rounds.restart(now);
+        self.stun.doubt(now);
         if let Some(relaying) = &self.relaying {
             relaying.check();
+        }
+        if let Some(dht) = &self.dht {
+            dht.hurry();
         }
     }
 
     /// Sets whether this side only answers, as during a call.
     pub(crate) fn set_quiet(&mut self, quiet: bool) {
         self.meeting.set_quiet(quiet);
+        if let Some(dht) = &self.dht {
+            let waits = if self.signs.is_some() { Pace::Idle } else { Pace::Seeks };
+            dht.set_pace(if quiet { Pace::Quiet } else { waits });
+        }
     }
 
     /// Notes that dialling there has failed.
@@ -295,6 +326,9 @@ impl Search {
 
     /// Opens another port if a round has failed; returns the time to look again.
     fn go_on_from_another_port(&mut self, now: Timestamp) -> Option<Timestamp> {
+        if self.is_idle {
+            return None;
+        }
         let is_near = match &self.course {
             Some(course) => !course.steering.is_relayed(),
             None => self.meeting.is_near(now),
@@ -344,12 +378,10 @@ impl Search {
         self.allowance = allowance;
         let next = course.steering.poll_timeout(now, &self.allowance);
         let doubts = course.steering.is_in_doubt(now);
-        if doubts
-            && !self.doubts
-            && let Some(relaying) = &self.relaying
-        {
+        if doubts && !self.doubts {
             // This machine may be at another address now, to which its place at the relay does not belong.
-            relaying.check();
+            self.stun.doubt(now);
+            self.relaying.iter().for_each(Relaying::check);
         }
         self.doubts = doubts;
         self.course = Some(course);
@@ -388,7 +420,7 @@ impl Search {
                 match step {
                     Step::Knock(pair) if pair.is_relayed() || self.reaches(pair.to) => {
                         let [nonce, echo] = self.meeting.nonces(pair);
-                        let knock = Knock { made_ms: clock::unix_ms(), nonce, echo };
+                        let knock = Knock { made_ms: clock::unix_ms(), nonce, echo, is_idle: self.is_idle };
                         self.beside.sending().send(pair, &self.knocks.make(&knock));
                     }
                     Step::Knock(_) => {}
@@ -421,6 +453,14 @@ impl Search {
                     self.meeting.set_news(Origin::Note, &candidates, now);
                     self.rounds.on_news(now);
                 }
+                found = wait::of(self.dht.as_mut().map(Dht::next)) => {
+                    let now = clock::now();
+                    if let Some(signs) = &self.signs {
+                        signs.noted(found.made_ms, found.until_ms);
+                    }
+                    self.meeting.set_news(Origin::Dht, &found.note.candidates, now);
+                    self.rounds.on_news(now);
+                }
                 candidates = wait::of(self.house.as_mut().map(House::next)) => {
                     self.meeting.set_news(Origin::House, &candidates, clock::now());
                 }
@@ -432,7 +472,7 @@ impl Search {
 
     /// Leaves a note and tells the house if it is time to look whether that is needed; returns the time to do so again.
     fn leave_note(&mut self, now: Timestamp) -> Option<Timestamp> {
-        let leaves_notes = self.notes.is_some() && self.gathered;
+        let leaves_notes = (self.notes.is_some() || self.dht.is_some()) && self.gathered;
         if !leaves_notes && self.house.is_none() {
             return None;
         }
@@ -441,6 +481,7 @@ impl Search {
             if leaves_notes {
                 let addresses = self.addresses();
                 self.notes.iter_mut().for_each(|notes| notes.leave(addresses.clone()));
+                self.dht.iter().for_each(|dht| dht.publish(addresses.clone()));
             }
             if let Some(house) = &self.house {
                 house.announce(self.local());
@@ -469,6 +510,17 @@ impl Search {
         let now = clock::now();
         let Some(heard) = self.knocks.of_peer(&aside.bytes) else { return };
         let is_new = heard.is_new(&mut self.heard, clock::unix_ms());
+        if is_new && let Some(signs) = &self.signs {
+            signs.heard();
+            self.dht.iter().for_each(Dht::heard);
+        }
+        if self.is_idle && heard.knock.is_idle {
+            // One that begins learns at once that this one is there; its answer needs none.
+            if is_new && heard.knock.echo == 0 {
+                self.answer_idle(aside.from, heard.knock.nonce, now);
+            }
+            return;
+        }
         self.meeting.on_knock(aside.from, &heard.knock, is_new, &mut self.allowance, now);
         // QUIC hears those only that are there now.
         if !self.meeting.works(aside.from, now) {
@@ -478,6 +530,15 @@ impl Search {
         if !self.has_knocked(aside.from.to) {
             self.knocked.truncate(KNOCKED_MAX - 1);
             self.knocked.push_front(aside.from.to);
+        }
+    }
+
+    fn answer_idle(&mut self, from: Pair, echo: u64, now: Timestamp) {
+        let Ok(nonce) = random().map(u64::from_le_bytes) else { return };
+        self.allowance.on_heard(from.to, KNOCK_BYTES, now);
+        if self.allowance.take(Origin::Packet, from.to, KNOCK_BYTES, now) {
+            let knock = Knock { made_ms: clock::unix_ms(), nonce, echo, is_idle: true };
+            self.beside.sending().send(from, &self.knocks.make(&knock));
         }
     }
 }

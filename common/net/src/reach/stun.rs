@@ -92,13 +92,16 @@ struct Server {
     tries: u32,
     /// Questions since the last answer.
     unanswered: u32,
+    /// True if what it has answered may not be so any more.
+    is_doubted: bool,
     seen: Option<SocketAddr>,
 }
 
 impl Stun {
     /// Asks that server, from now on.
     pub(super) fn add(&mut self, server: SocketAddr, now: Timestamp) {
-        let fresh = Server { id: TransactionId::generate(), next: now, tries: 0, unanswered: 0, seen: None };
+        let fresh =
+            Server { id: TransactionId::generate(), next: now, tries: 0, unanswered: 0, is_doubted: false, seen: None };
         self.servers.entry(server).or_insert(fresh);
     }
 
@@ -115,7 +118,10 @@ impl Stun {
         server.tries += 1;
         server.unanswered += 1;
         server.next = now
-            + if server.tries < TRIES && (server.seen.is_none() || server.unanswered > 1) { AGAIN } else { REFRESH };
+            + match server.seen.is_none() || server.unanswered > 1 || server.is_doubted {
+                true if server.tries < TRIES => AGAIN,
+                _ => REFRESH,
+            };
         Some((*address, request))
     }
 
@@ -124,6 +130,12 @@ impl Stun {
         for server in self.servers.values_mut() {
             (server.next, server.tries) = (now, 0);
         }
+    }
+
+    /// Asks all servers anew until they answer: this machine may be at another address now.
+    pub(super) fn doubt(&mut self, now: Timestamp) {
+        self.ask_again(now);
+        self.servers.values_mut().for_each(|server| server.is_doubted = true);
     }
 
     /// Returns the most questions to one server since its last answer.
@@ -140,7 +152,7 @@ impl Stun {
         let Some(server) = self.servers.get_mut(&from) else { return };
         if let Some(address) = stun_answer(bytes, server.id.into()) {
             server.seen = Some(address);
-            server.unanswered = 0;
+            (server.unanswered, server.is_doubted) = (0, false);
         }
     }
 
@@ -209,6 +221,35 @@ pub(crate) mod tests {
         // Asked anew, so that the router does not forget.
         assert!(stun.poll(now + AGAIN).is_some());
         assert_eq!(stun.poll_timeout(), Some(now + AGAIN + REFRESH));
+    }
+
+    #[test]
+    fn a_machine_that_may_be_elsewhere_asks_at_once_and_until_it_is_answered() {
+        let server: SocketAddr = "198.51.100.1:3478".parse().unwrap();
+        let mut stun = Stun::default();
+        let mut now = Timestamp::from_us(1);
+        stun.add(server, now);
+        let (_, request) = stun.poll(now).unwrap();
+        stun.on_message(server, &answer(&request, "203.0.113.5:20000"));
+        now = now + Duration::from_secs(1);
+        assert!(stun.poll(now).is_some() && stun.poll_timeout() > Some(now + Duration::from_secs(5)));
+        stun.doubt(now);
+        let (_, request) = stun.poll(now).unwrap();
+        // The first is lost.
+        assert_eq!(stun.poll_timeout(), Some(now + AGAIN));
+        now = now + AGAIN;
+        let (_, again) = stun.poll(now).unwrap();
+        stun.on_message(server, &answer(&request, "203.0.113.6:20000"));
+        stun.on_message(server, &answer(&again, "203.0.113.7:20000"));
+        let seen = Candidate::new(Kind::ServerReflexive, "203.0.113.7:20000".parse().unwrap()).unwrap();
+        assert_eq!(stun.seen(), [seen]);
+        // Where nobody answers any more it is as before.
+        stun.doubt(now);
+        for _ in 0..TRIES {
+            assert!(stun.poll(now).is_some());
+            now = stun.poll_timeout().unwrap();
+        }
+        assert!(now.since(Timestamp::from_us(1)) > REFRESH);
     }
 
     #[test]

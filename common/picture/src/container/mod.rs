@@ -49,9 +49,10 @@ pub enum FileError {
     #[error("the head of the file is damaged, so nothing in it can be decoded")]
     Head,
     #[error(
-        "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION}, {FILE_VERSION}, {GROUPS_VERSION}, {} and {}: make it anew with this program, or read it with the one that made it",
+        "this is a .duet file of version {found}, and this program reads versions {UNCHECKED_VERSION}, {FILE_VERSION}, {GROUPS_VERSION}, {FILTER_VERSION}, {}, {} and {}: make it anew with this program, or read it with the one that made it",
         FILE_VERSION + ASPECT,
-        GROUPS_VERSION + ASPECT
+        GROUPS_VERSION + ASPECT,
+        FILTER_VERSION + ASPECT
     )]
     Version { found: u16 },
 }
@@ -61,6 +62,9 @@ pub enum FileError {
 pub const FILE_VERSION: u16 = 4;
 /// Version of files with prediction: lists of blocks, and blocks in groups.
 pub const GROUPS_VERSION: u16 = 5;
+/// Version of files with prediction whose slices may say what is filtered; it, too, differs in two bits from the one without
+/// checks.
+pub const FILTER_VERSION: u16 = 7;
 /// Added to a version: the head has the shape of a pixel, too.
 const ASPECT: u16 = 4;
 /// The version without checks.

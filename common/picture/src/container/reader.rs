@@ -5,8 +5,9 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use super::{
-    ASPECT, ASPECT_BYTES, CHECK_BYTES, END, FILE_HEAD_BYTES, FILE_VERSION, FRAME_HEAD_BYTES, FileError, FrameHead,
-    GROUPS_VERSION, MAGIC, PARTIAL, PARTIAL_LIST, UNCHECKED_HEAD_BYTES, UNCHECKED_VERSION, WHOLE_LIST, pieces,
+    ASPECT, ASPECT_BYTES, CHECK_BYTES, END, FILE_HEAD_BYTES, FILE_VERSION, FILTER_VERSION, FRAME_HEAD_BYTES, FileError,
+    FrameHead, GROUPS_VERSION, MAGIC, PARTIAL, PARTIAL_LIST, UNCHECKED_HEAD_BYTES, UNCHECKED_VERSION, WHOLE_LIST,
+    pieces,
 };
 use crate::coded::{FrameHeader, ReceivedFrame, StepIndex};
 use crate::frame::Raster;
@@ -122,7 +123,7 @@ impl<R: Read> ContainerReader<R> {
         let (bytes, is_checked) = (bytes.to_vec(), version != UNCHECKED_VERSION);
         let mut raster = Raster::default();
         if is_checked {
-            let has_aspect = version >= FILE_VERSION + ASPECT;
+            let has_aspect = [FILE_VERSION, GROUPS_VERSION, FILTER_VERSION].contains(&(version.saturating_sub(ASPECT)));
             let head_bytes = FILE_HEAD_BYTES + if has_aspect { ASPECT_BYTES } else { 0 };
             input.by_ref().take((head_bytes - head.len() + CHECK_BYTES) as u64).read_to_end(&mut head)?;
             let (checked, _) = split_checked(&head, head_bytes).ok_or_else(|| invalid(FileError::Head))?;
@@ -361,8 +362,8 @@ fn parse_head(bytes: &[u8]) -> Result<(&[u8], u16), FileError> {
         });
     };
     let found = u16::from_le_bytes([*low, *high]);
-    let checked = [FILE_VERSION, GROUPS_VERSION, FILE_VERSION + ASPECT, GROUPS_VERSION + ASPECT];
-    if found != UNCHECKED_VERSION && !checked.contains(&found) {
+    let mut checked = [FILE_VERSION, GROUPS_VERSION, FILTER_VERSION].into_iter().flat_map(|of| [of, of + ASPECT]);
+    if found != UNCHECKED_VERSION && !checked.any(|version| version == found) {
         return Err(FileError::Version { found });
     }
     if bytes.len() < UNCHECKED_HEAD_BYTES {

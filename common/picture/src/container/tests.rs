@@ -235,7 +235,7 @@ fn another_version_is_named_and_the_one_without_checks_is_read() {
         bytes[4] = found;
         let error = entries(&bytes).unwrap_err();
         let sentence =
-            format!("this is a .duet file of version {found}, and this program reads versions 2, 4, 5, 8 and 9");
+            format!("this is a .duet file of version {found}, and this program reads versions 2, 4, 5, 7, 8, 9 and 11");
         assert!(error.to_string().starts_with(&sentence), "{error}");
     }
     let mut old = bytes[..UNCHECKED_HEAD_BYTES].to_vec();

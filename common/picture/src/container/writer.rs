@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{
-    ASPECT, END, FILE_VERSION, FrameHead, GROUPS_VERSION, MAGIC, PARTIAL, PARTIAL_LIST, WHOLE, WHOLE_LIST, pieces,
+    ASPECT, END, FILE_VERSION, FILTER_VERSION, FrameHead, MAGIC, PARTIAL, PARTIAL_LIST, WHOLE, WHOLE_LIST, pieces,
 };
 use crate::coded::{BlockState, CodedFrame, FrameHeader, ReceivedFrame};
 use crate::frame::PixelAspect;
@@ -30,7 +30,7 @@ impl<W: Write> ContainerWriter<W> {
             PixelAspect::SQUARE => (0, &raster[..1]),
             _ => (ASPECT, &raster[..]),
         };
-        bytes.extend((more + if predicts { GROUPS_VERSION } else { FILE_VERSION }).to_le_bytes());
+        bytes.extend((more + if predicts { FILTER_VERSION } else { FILE_VERSION }).to_le_bytes());
         bytes.extend(params.to_bytes());
         bytes.extend(raster);
         check(&mut bytes, 0);
@@ -125,9 +125,11 @@ impl<W: Write> ContainerWriter<W> {
     fn body(&mut self, number: u32, kind: u8, body: &[u8]) -> io::Result<()> {
         let length = u32::try_from(body.len()).map_err(|_| io::Error::other("a frame takes less than 4 GiB"))?;
         let next = number.checked_add(1).filter(|_| number >= self.next);
-        self.next = next.ok_or_else(|| io::Error::other("a frame is not beyond the one before it"))?;
-        self.out.write_all(&FrameHead { length, number, kind }.to_bytes())?;
-        self.out.write_all(body)
+        let next = next.ok_or_else(|| io::Error::other("a frame is not beyond the one before it"))?;
+        // In one piece, which a full disk takes or refuses.
+        self.out.write_all(&[&FrameHead { length, number, kind }.to_bytes(), body].concat())?;
+        self.next = next;
+        Ok(())
     }
 }
 

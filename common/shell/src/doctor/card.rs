@@ -50,11 +50,16 @@ fn run(spec: &CardSpec) -> Result<Ran, CardError> {
     let mut make = |_: &CardInfo| Halves { capture: Some(Box::new(Silent)), playback: Some(Box::new(Silent)) };
     let mut card = open(spec, wanted, &mut make)?;
     sleep(RUN);
+    let mut info = card.info().clone();
     let gone = match card.poll(0) {
         Some(Change::Gone(why)) => Some(why),
-        Some(Change::Period(_)) | None => None,
+        Some(Change::Period(frames)) => {
+            info.period_frames = frames;
+            None
+        }
+        None => None,
     };
-    Ok(Ran { info: card.info().clone(), periods: card.periods(), xruns: card.xruns(), gone })
+    Ok(Ran { info, periods: card.periods(), xruns: card.xruns(), gone })
 }
 
 fn judged(found: Result<Ran, CardError>) -> Check {
@@ -63,8 +68,7 @@ fn judged(found: Result<Ran, CardError>) -> Check {
         Ok(ran) => ran,
         Err(error) => return warn(format!("{error}"), "a call goes on without sound; `sender devices` lists cards"),
     };
-    let ms = f64::from(info.period_frames) * 1e3 / f64::from(info.rate_hz);
-    let detail = format!("{}, {} Hz, periods of {} frames ({ms:.1} ms)", info.name, info.rate_hz, info.period_frames);
+    let detail = info.to_string();
     if let Some(why) = gone {
         return warn(format!("{detail}: {why}"), "plug it in again, or start its server anew");
     }
@@ -76,7 +80,8 @@ fn judged(found: Result<Ran, CardError>) -> Check {
         return warn(format!("{detail}: {xruns} of {periods} periods came too late"), advice);
     }
     if info.period_frames >= FRAMES_MUCH {
-        let advice = "take 128: `jackd -p 128`, in PipeWire `pw-metadata -n settings 0 clock.force-quantum 128`";
+        let advice = "take 128: `jackd -p 128`; PipeWire is asked for it, and `pw-metadata -n settings` shows what it is held to \
+                      (clock.force-quantum 0: nothing; clock.min-quantum at most 128)";
         return warn(format!("{detail}: musicians feel that delay"), advice);
     }
     Check::new(NAME, Status::Ok, detail, None)

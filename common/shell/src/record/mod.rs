@@ -1,4 +1,4 @@
-//! Recording of a stream as it is coded, to `.duet` files, on a thread of its own.
+//! Recording of a stream as it is coded, to `.duet` files, and of the sound to WAV files beside them, on a thread of its own.
 //!
 //! The live path gives copies to a queue with a bound and never waits. What finds no room is left out of the file, and a
 //! file that cannot be written ends the recording, not the call.
@@ -6,6 +6,11 @@
 mod kept;
 mod name;
 mod numbers;
+mod slope;
+mod sounds;
+mod take;
+mod wav;
+mod whole;
 mod writer;
 
 use std::path::Path;
@@ -15,6 +20,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use common::stream::sound::{RecordedSound, SoundFate};
 use common::units::Timestamp;
 
 pub use self::kept::{KeptFrame, Recorded};
@@ -54,6 +60,8 @@ struct SharedTap {
     left_out: AtomicU64,
     /// Counts the frames that were given, taken or not.
     frames: AtomicU64,
+    /// Counts the packets of sound that were given, taken or not.
+    sounds: AtomicU64,
     /// Things that the thread has done with.
     done: AtomicU64,
 }
@@ -64,6 +72,8 @@ enum Piece {
     Datagram(Arc<Recorded>, Box<[u8]>, Timestamp),
     /// A frame, when it was there, and which of those given it is.
     Frame(Arc<Recorded>, Box<KeptFrame>, Timestamp, u64),
+    /// The sound of a packet, when it was there, and which of those given it is.
+    Sound(Box<RecordedSound>, Timestamp, u64),
     End,
 }
 
@@ -85,12 +95,17 @@ impl Recording {
                         let bytes = kept.frame.memory_bytes();
                         (writer.frame(&stream, *kept, at, number), bytes)
                     }
+                    Piece::Sound(sound, at, number) => {
+                        let bytes = sound_bytes(&sound);
+                        (writer.sound(*sound, at, number), bytes)
+                    }
                     Piece::End => break,
                 };
                 counts.waiting.fetch_sub(bytes + OVERHEAD, Ordering::Relaxed);
                 counts.done.fetch_add(1, Ordering::Relaxed);
                 if let Err(error) = result {
                     tracing::warn!("the recording ends, the call goes on: {error}");
+                    writer.give_up();
                     return;
                 }
             }
@@ -100,7 +115,9 @@ impl Recording {
             }
             let left_out = counts.left_out.load(Ordering::Relaxed);
             if left_out > 0 {
-                tracing::warn!("the recording lacks {left_out} datagrams or frames for which there was no room");
+                tracing::warn!(
+                    "the recording lacks {left_out} datagrams, frames or packets of sound for which there was no room"
+                );
             }
         };
         let thread = thread::Builder::new().name("record".to_owned()).spawn(body);
@@ -112,6 +129,10 @@ impl Recording {
     pub fn tap(&self) -> Tap {
         self.tap.clone()
     }
+}
+
+fn sound_bytes(sound: &RecordedSound) -> usize {
+    if let SoundFate::Sound(bytes) = &sound.fate { bytes.len() } else { 0 }
 }
 
 /// Waits for the end of a thread that writes a file, as long as `done`, which it counts up, grows; true if it has ended.
@@ -158,6 +179,14 @@ impl Tap {
         }
     }
 
+    /// Gives the sound of a packet that was there, or was given up, at `at`; each follows the one before. Never waits.
+    pub fn sound(&self, sound: RecordedSound, at: Timestamp) {
+        let (bytes, number) = (sound_bytes(&sound), self.shared.sounds.fetch_add(1, Ordering::Relaxed));
+        if self.has_room(bytes) {
+            self.put(Piece::Sound(Box::new(sound), at, number), bytes);
+        }
+    }
+
     fn has_room(&self, bytes: usize) -> bool {
         if self.shared.waiting.load(Ordering::Relaxed) + bytes + OVERHEAD <= WAITING_MAX {
             return true;
@@ -179,3 +208,6 @@ impl Tap {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod sound_tests;

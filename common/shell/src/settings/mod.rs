@@ -4,7 +4,9 @@ mod latency_limit;
 mod own;
 mod sent;
 mod sound;
+mod talk;
 
 pub use self::latency_limit::LatencyLimit;
 pub use self::own::{OwnPicture, OwnSide};
-pub use self::sound::SoundSide;
+pub use self::sound::{SoundSide, practice_said, tone_said};
+pub use self::talk::{Said, TalkSide};

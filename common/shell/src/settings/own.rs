@@ -37,6 +37,7 @@ pub struct OwnSide(Arc<SharedOwn>);
 #[derive(Debug)]
 struct SharedOwn {
     is_watched: AtomicBool,
+    is_hidden: AtomicBool,
     picture: Mutex<Option<OwnPicture>>,
     rate_bps: AtomicU64,
     most_bps: u64,
@@ -65,9 +66,19 @@ impl OwnSide {
     pub fn new(rate: Bitrate, most: Bitrate, effects: Effects) -> Self {
         let (rate_bps, most_bps) = (AtomicU64::new(rate.as_bps()), most.as_bps());
         let effects = Mutex::new(Switched { effects, is_on: true });
-        let (is_watched, picture) = (AtomicBool::new(false), Mutex::default());
+        let (is_watched, is_hidden, picture) = (AtomicBool::new(false), AtomicBool::new(false), Mutex::default());
         let (size, said, camera) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self(Arc::new(SharedOwn { is_watched, picture, rate_bps, most_bps, effects, size, said, camera }))
+        Self(Arc::new(SharedOwn { is_watched, is_hidden, picture, rate_bps, most_bps, effects, size, said, camera }))
+    }
+
+    /// Hides the own picture, of which no byte is sent until it is shown again.
+    pub fn set_hidden(&self, is_hidden: bool) {
+        self.0.is_hidden.store(is_hidden, Ordering::Relaxed);
+    }
+
+    /// Returns true while the own picture is hidden.
+    pub fn is_hidden(&self) -> bool {
+        self.0.is_hidden.load(Ordering::Relaxed)
     }
 
     /// Sets the size of the pictures that the source gives.
@@ -162,6 +173,9 @@ impl OwnSide {
 
     /// Returns what there is to say of the sending half.
     pub fn said(&self) -> Option<String> {
+        if self.is_hidden() {
+            return Some("Your picture is hidden: nobody sees you".to_owned());
+        }
         lock(&self.0.said).clone()
     }
 

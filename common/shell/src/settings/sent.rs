@@ -7,10 +7,10 @@ use super::OwnSide;
 use crate::control::Setting;
 
 impl OwnSide {
-    /// Returns the settings of what is sent: rate, size and effects.
+    /// Returns the settings of what is sent: rate, size, whether it is hidden, and effects.
     pub fn settings(&self) -> Vec<Setting> {
         let effects = Effect::ALL.map(|effect| effect_setting(self, effect));
-        [rate_setting(self), size_setting(self)].into_iter().chain(effects).collect()
+        [rate_setting(self), size_setting(self), hidden_setting(self)].into_iter().chain(effects).collect()
     }
 }
 
@@ -23,6 +23,21 @@ fn size_setting(own: &OwnSide) -> Setting {
         Some(format!("sending {}", own.set_size(most)?))
     };
     Setting { key: "size", takes: format!("a size up to {source}, such as 640x360, or {FULL}"), set: Box::new(set) }
+}
+
+/// The setting that hides what is sent.
+fn hidden_setting(own: &OwnSide) -> Setting {
+    let own = own.clone();
+    let set = move |value: &str| {
+        let is_hidden = match value {
+            "on" => true,
+            "off" => false,
+            _ => return None,
+        };
+        own.set_hidden(is_hidden);
+        Some(if is_hidden { "your picture is hidden: nobody sees you" } else { "your picture is shown" }.to_owned())
+    };
+    Setting { key: "hidden", takes: "on or off".to_owned(), set: Box::new(set) }
 }
 
 /// Asks for pictures as large as the source's.

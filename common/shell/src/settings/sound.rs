@@ -2,21 +2,23 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::stats::SoundSentCounts;
-use common::wire::control::Click;
+use common::units::Timestamp;
 use net::clock;
 use net::lock::lock;
+use sound::click::{Metre, Tempo};
 use sound::level::Level;
+use sound::observed::VOLUME_MAX;
+use sound::tone::HZ;
 
 use crate::control::Setting;
 
 /// Most volume of the other side, per cent.
-const VOLUME_PERCENT_MAX: u32 = 400;
-/// Beats of a bar where none are said.
-const BEATS: u8 = 4;
-/// Tempo of a click of which nobody has said more.
-const TEMPO_MBPM: u32 = 120_000;
+const VOLUME_PERCENT_MAX: u32 = (100.0 * VOLUME_MAX) as u32;
+/// Time from the wish for a click to its first beat, us: the other side must know of it by then.
+const LEAD_US: u64 = 1_000_000;
 
 /// Shared by the window and both halves; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -27,11 +29,29 @@ struct Shared {
     is_muted: AtomicBool,
     level: AtomicU8,
     volume_percent: AtomicU32,
-    click: Mutex<Option<Click>>,
-    click_there: Mutex<Option<Click>>,
+    is_practising: AtomicBool,
+    /// Tone that both hear, thousandths of a hertz; 0: none.
+    tone_mhz: AtomicU32,
+    /// An echo is heard: by this microphone of this loudspeaker, and by the other side's of its own.
+    echoes: [AtomicBool; 2],
+    /// Delay of the other side's sound in this ear; 0: none is heard.
+    ear_us: AtomicU32,
+    click: Mutex<Word>,
+    metre: Mutex<Metre>,
     card: Mutex<Option<String>>,
     sent: Mutex<SoundSentCounts>,
+    is_sent: AtomicBool,
     received: AtomicU64,
+    lacking: Mutex<Option<Duration>>,
+}
+
+/// The newest word about the click, whoever has said it; none: no click.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    /// This machine, by its clock.
+    Own(Option<Tempo>),
+    /// The other one, by its own.
+    Theirs(Option<Tempo>),
 }
 
 impl Default for Shared {
@@ -40,11 +60,17 @@ impl Default for Shared {
             is_muted: AtomicBool::new(false),
             level: AtomicU8::new(Level::SILENCE.0),
             volume_percent: AtomicU32::new(100),
-            click: Mutex::default(),
-            click_there: Mutex::default(),
+            is_practising: AtomicBool::new(false),
+            tone_mhz: AtomicU32::new(0),
+            echoes: Default::default(),
+            ear_us: AtomicU32::new(0),
+            click: Mutex::new(Word::Own(None)),
+            metre: Mutex::default(),
             card: Mutex::default(),
             sent: Mutex::default(),
+            is_sent: AtomicBool::new(false),
             received: AtomicU64::default(),
+            lacking: Mutex::default(),
         }
     }
 }
@@ -91,34 +117,115 @@ impl SoundSide {
         wanted
     }
 
-    /// Returns the click of this machine's clock that both hear; none: no click.
-    pub fn click(&self) -> Option<Click> {
-        *lock(&self.0.click)
+    /// Returns true while practice delay is wished for.
+    pub fn is_practising(&self) -> bool {
+        self.0.is_practising.load(Ordering::Relaxed)
     }
 
-    /// Sets it.
-    pub fn set_click(&self, click: Option<Click>) {
-        *lock(&self.0.click) = click;
+    /// Wishes for practice delay, or no longer.
+    pub fn set_practising(&self, is_practising: bool) {
+        self.0.is_practising.store(is_practising, Ordering::Relaxed);
     }
 
-    /// Switches the own click on, at 120 beats a minute, or off; returns its beats a minute, none: off.
-    pub fn switch_click(&self) -> Option<f64> {
-        let mut click = lock(&self.0.click);
-        *click = match *click {
-            Some(_) => None,
-            None => Some(Click { tempo_mbpm: TEMPO_MBPM, beats: BEATS, start: clock::now() }),
-        };
-        click.map(|click| f64::from(click.tempo_mbpm) / 1e3)
+    /// Returns the tone that this side plays for both, hertz; none: no tone.
+    pub fn tone_hz(&self) -> Option<f64> {
+        let mhz = self.0.tone_mhz.load(Ordering::Relaxed);
+        (mhz > 0).then_some(f64::from(mhz) / 1e3)
     }
 
-    /// Returns the click of the other machine's clock that both hear; none: no click.
-    pub fn click_there(&self) -> Option<Click> {
-        *lock(&self.0.click_there)
+    /// Asks for a tone, hertz, or for none; returns it, none if it cannot be heard.
+    pub fn set_tone_hz(&self, hz: Option<f64>) -> Option<Option<f64>> {
+        hz.is_none_or(|hz| HZ.contains(&hz)).then(|| {
+            self.0.tone_mhz.store(hz.map_or(0, |hz| (1e3 * hz).round() as u32), Ordering::Relaxed);
+            hz
+        })
     }
 
-    /// Sets it, as the other machine says.
-    pub fn set_click_there(&self, click: Option<Click>) {
-        *lock(&self.0.click_there) = click;
+    /// Takes whether this microphone hears the other side, and whether the other side's hears this one.
+    pub fn set_echoes(&self, here: bool, there: bool) {
+        self.0.echoes.iter().zip([here, there]).for_each(|(echo, is_heard)| echo.store(is_heard, Ordering::Relaxed));
+    }
+
+    /// Returns what there is to say of echoes.
+    pub fn echo_said(&self) -> Option<&'static str> {
+        let [here, there] = [0, 1].map(|echo| self.0.echoes[echo].load(Ordering::Relaxed));
+        if here {
+            return Some("Your microphone hears your loudspeaker: put headphones on, or the other side hears itself");
+        }
+        there.then_some("You come back from the other side's loudspeaker: headphones there end it")
+    }
+
+    /// Takes the delay of the other side's sound in this ear, us; none: it is not heard.
+    pub fn set_ear_us(&self, ear_us: Option<u32>) {
+        self.0.ear_us.store(ear_us.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Returns the delay with which the own sound is played here, us; none: it is not. What nobody else hears is not played either.
+    pub fn own_delay_us(&self) -> Option<u32> {
+        let ear_us = self.0.ear_us.load(Ordering::Relaxed);
+        (self.is_practising() && !self.is_muted() && ear_us > 0).then_some(ear_us)
+    }
+
+    /// Returns the click that counts, and true if it is by the other machine's clock.
+    pub fn click(&self) -> Option<(Tempo, bool)> {
+        match *lock(&self.0.click) {
+            Word::Own(tempo) => tempo.map(|tempo| (tempo, false)),
+            Word::Theirs(tempo) => tempo.map(|tempo| (tempo, true)),
+        }
+    }
+
+    /// Returns this machine's word about the click; none: the other's counts.
+    pub fn own_click(&self) -> Option<Option<Tempo>> {
+        match *lock(&self.0.click) {
+            Word::Own(tempo) => Some(tempo),
+            Word::Theirs(_) => None,
+        }
+    }
+
+    /// Begins a click of this metre for both after a bar of count-in, or of the metre that was heard last; `goes_on`: it is heard after
+    /// the count-in, too.
+    pub fn begin_click(&self, metre: Option<Metre>, goes_on: bool, now: Timestamp) -> Metre {
+        let metre = metre.unwrap_or(*lock(&self.0.metre));
+        let start_us = now.as_us() + LEAD_US + metre.bar_us();
+        *lock(&self.0.click) = Word::Own(Some(Tempo { metre, count_in_bars: 1, goes_on, start_us }));
+        *lock(&self.0.metre) = metre;
+        metre
+    }
+
+    /// Ends the click for both, whoever has begun it.
+    pub fn end_click(&self) {
+        *lock(&self.0.click) = Word::Own(None);
+    }
+
+    /// Ends the click of both or begins one that goes on; returns its metre, none: there is none.
+    pub fn switch_click(&self, now: Timestamp) -> Option<Metre> {
+        let goes_on = self.click().is_some_and(|(tempo, _)| tempo.goes_on);
+        if goes_on {
+            self.end_click();
+            return None;
+        }
+        Some(self.begin_click(None, true, now))
+    }
+
+    /// Takes the other machine's word, whose clock is `offset_us` before this one's. Where both have begun one, what begins later counts
+    /// on both.
+    pub fn on_click_there(&self, tempo: Option<Tempo>, offset_us: Option<i64>) {
+        let mut word = lock(&self.0.click);
+        if let (Word::Own(Some(own)), Some(theirs), Some(offset_us)) = (*word, tempo, offset_us)
+            && rank(&own, 0) > rank(&theirs, offset_us)
+        {
+            return;
+        }
+        *word = Word::Theirs(tempo);
+        tempo.iter().for_each(|tempo| *lock(&self.0.metre) = tempo.metre);
+    }
+
+    /// Forgets the other machine's word: it is gone.
+    pub fn forget_click_there(&self) {
+        let mut word = lock(&self.0.click);
+        if matches!(*word, Word::Theirs(_)) {
+            *word = Word::Own(None);
+        }
     }
 
     /// Sets what is to be said of the card; none: it works, or none is wanted.
@@ -131,9 +238,15 @@ impl SoundSide {
         lock(&self.0.card).clone()
     }
 
-    /// Takes what is counted of the sound that is sent.
-    pub fn set_sent(&self, counts: SoundSentCounts) {
+    /// Takes what is counted of the sound that is sent, and whether somebody takes it now.
+    pub fn set_sent(&self, counts: SoundSentCounts, is_sent: bool) {
         *lock(&self.0.sent) = counts;
+        self.0.is_sent.store(is_sent, Ordering::Relaxed);
+    }
+
+    /// Returns true while somebody takes the sound that is sent.
+    pub fn is_sent(&self) -> bool {
+        self.0.is_sent.load(Ordering::Relaxed)
     }
 
     /// Returns what is counted of the sound that is sent.
@@ -151,11 +264,21 @@ impl SoundSide {
         self.0.received.load(Ordering::Relaxed)
     }
 
+    /// Takes how much sound a recording lacks that may still come; none: nothing is recorded.
+    pub fn set_lacking(&self, lacking: Option<Duration>) {
+        *lock(&self.0.lacking) = lacking;
+    }
+
+    /// Returns how much sound a recording lacks that may still come; none: nothing is recorded.
+    pub fn lacking(&self) -> Option<Duration> {
+        *lock(&self.0.lacking)
+    }
+
     /// Returns the settings that change it.
     pub fn settings(&self) -> Vec<Setting> {
-        let (muted, volume, click) = (self.clone(), self.clone(), self.clone());
+        let [muted, volume, click, count_in, practice, tone] = [(); 6].map(|()| self.clone());
         let set_muted = move |value: &str| {
-            let is_muted = ["off", "on"].iter().position(|word| *word == value)? == 1;
+            let is_muted = on_or_off(value)?;
             muted.set_muted(is_muted);
             Some(if is_muted { "the microphone is muted" } else { "the microphone is open" }.to_owned())
         };
@@ -165,17 +288,24 @@ impl SoundSide {
         };
         let set_click = move |value: &str| {
             if value == "off" {
-                click.set_click(None);
+                click.end_click();
                 return Some("no click".to_owned());
             }
-            let (tempo, beats) = value.split_once('/').unwrap_or((value, ""));
-            let beats = if beats.is_empty() { BEATS } else { beats.parse().ok()? };
-            let tempo_mbpm = tempo.parse::<f64>().ok().map(|tempo| (tempo * 1000.0).round() as u32)?;
-            let is_sane = Click::TEMPI_MBPM.contains(&tempo_mbpm) && Click::BEATS.contains(&beats);
-            is_sane.then(|| {
-                click.set_click(Some(Click { tempo_mbpm, beats, start: clock::now() }));
-                format!("both hear {tempo} beats a minute, {beats} to a bar")
-            })
+            let metre = click.begin_click(Some(value.parse().ok()?), true, clock::now());
+            Some(format!("both hear {metre}, from a bar of count-in on"))
+        };
+        let set_count_in = move |value: &str| {
+            let metre = count_in.begin_click(Some(value.parse().ok()?), false, clock::now());
+            Some(format!("a bar is counted in for both: {metre}"))
+        };
+        let set_tone = move |value: &str| {
+            let hz = if value == "off" { None } else { Some(value.parse().ok()?) };
+            Some(tone_said(tone.set_tone_hz(hz)?))
+        };
+        let set_practice = move |value: &str| {
+            let is_on = on_or_off(value)?;
+            practice.set_practising(is_on);
+            Some(practice_said(is_on).to_owned())
         };
         vec![
             Setting { key: "sound.mute", takes: "on or off".to_owned(), set: Box::new(set_muted) },
@@ -184,11 +314,129 @@ impl SoundSide {
                 takes: format!("0 to {VOLUME_PERCENT_MAX} per cent"),
                 set: Box::new(set_volume),
             },
-            Setting {
-                key: "sound.click",
-                takes: "20 to 400 beats a minute, /BEATS of a bar, or off".to_owned(),
-                set: Box::new(set_click),
-            },
+            Setting { key: "sound.click", takes: format!("{METRES}, or off"), set: Box::new(set_click) },
+            Setting { key: "sound.count_in", takes: METRES.to_owned(), set: Box::new(set_count_in) },
+            Setting { key: "sound.tone", takes: "20 to 20000 hertz, or off".to_owned(), set: Box::new(set_tone) },
+            Setting { key: "sound.practice", takes: "on or off".to_owned(), set: Box::new(set_practice) },
         ]
+    }
+}
+
+/// Returns the order of clicks that are begun at once, of which the last counts: alike on both sides, whose clocks differ by `offset_us`.
+fn rank(tempo: &Tempo, offset_us: i64) -> (u64, u32, u8, bool) {
+    let begin_us = tempo.begin_us().saturating_add_signed(offset_us.saturating_neg());
+    (begin_us, tempo.metre.mbpm(), tempo.metre.beats(), tempo.goes_on)
+}
+
+const METRES: &str = "20 to 400 beats a minute, with /BEATS of a bar or without: 90/3";
+
+fn on_or_off(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns the sentence about a tone; none: there is none.
+pub fn tone_said(hz: Option<f64>) -> String {
+    let exact = "exact by this card's clock; 100 ppm of a clock are 0.2 cent";
+    hz.map_or_else(|| "no tone".to_owned(), |hz| format!("both hear {hz} Hz, {exact}"))
+}
+
+/// Returns the sentence about practice delay that was switched.
+pub fn practice_said(is_on: bool) -> &'static str {
+    match is_on {
+        true => {
+            "Practice delay: you hear yourself as late as the other side. Headphones on, and no monitoring by the card"
+        }
+        false => "No practice delay: you hear yourself from your instrument or your card",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clock of the second machine less that of the first, us.
+    const OFFSET_US: i64 = 40_000_000;
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::from_us(100_000_000 + 1000 * ms)
+    }
+
+    /// Returns what the first machine hears, by its clock, and the second by that of the first.
+    fn heard(sides: &[SoundSide; 2]) -> [Option<Tempo>; 2] {
+        let by_first = |(machine, side): (usize, &SoundSide)| {
+            let (tempo, is_theirs) = side.click()?;
+            let is_of_second = (machine == 1) != is_theirs;
+            let start_us = tempo.start_us.saturating_add_signed(if is_of_second { -OFFSET_US } else { 0 });
+            Some(Tempo { start_us, ..tempo })
+        };
+        [0, 1].map(|machine| by_first((machine, &sides[machine])))
+    }
+
+    /// Carries each side's word to the other.
+    fn talk(sides: &[SoundSide; 2]) {
+        let words = [0, 1].map(|machine| sides[machine].own_click());
+        for (machine, offset_us) in [(0, OFFSET_US), (1, -OFFSET_US)] {
+            let word = words[1 - machine];
+            word.iter().for_each(|tempo| sides[machine].on_click_there(*tempo, Some(offset_us)));
+        }
+    }
+
+    fn there(time: Timestamp) -> Timestamp {
+        Timestamp::from_us(time.as_us().saturating_add_signed(OFFSET_US))
+    }
+
+    #[test]
+    fn either_side_begins_and_ends_the_click_that_both_hear() {
+        let sides = [SoundSide::default(), SoundSide::default()];
+        let begun = sides[0].begin_click("90/3".parse().ok(), true, at(0));
+        sides[1].on_click_there(sides[0].own_click().flatten(), Some(-OFFSET_US));
+        let Some(tempo) = heard(&sides)[0] else { panic!("no click") };
+        assert_eq!((heard(&sides)[1], tempo.metre), (Some(tempo), begun));
+        assert_eq!(tempo.begin_us(), at(1_000).as_us(), "a bar before the start, and both know of it by then");
+        assert_eq!(tempo.start_us, at(3_000).as_us());
+        // The other side ends it, and begins another one like it.
+        assert_eq!(sides[1].switch_click(there(at(9_000))), None);
+        sides[0].on_click_there(sides[1].own_click().flatten(), Some(OFFSET_US));
+        assert_eq!(heard(&sides), [None; 2]);
+        assert_eq!(sides[1].switch_click(there(at(10_000))), Some(begun));
+        sides[0].on_click_there(sides[1].own_click().flatten(), Some(OFFSET_US));
+        let [first, second] = heard(&sides);
+        assert!(first == second && first.is_some_and(|tempo| tempo.start_us == at(13_000).as_us()), "{first:?}");
+        // Who is gone clicks no more.
+        sides[0].forget_click_there();
+        assert_eq!(heard(&sides)[0], None);
+    }
+
+    #[test]
+    fn where_both_begin_one_at_once_both_hear_the_same() {
+        for (first_ms, second_ms) in [(0, 30), (30, 0), (0, 0)] {
+            let sides = [SoundSide::default(), SoundSide::default()];
+            sides[0].begin_click("60".parse().ok(), true, at(first_ms));
+            sides[1].begin_click("400/1".parse().ok(), false, there(at(second_ms)));
+            let words = [0, 1].map(|machine| sides[machine].own_click().flatten());
+            sides[0].on_click_there(words[1], Some(OFFSET_US));
+            sides[1].on_click_there(words[0], Some(-OFFSET_US));
+            talk(&sides);
+            let [first, second] = heard(&sides);
+            assert!(first.is_some() && first == second, "{first_ms}, {second_ms}: {first:?}, {second:?}");
+        }
+    }
+
+    #[test]
+    fn the_own_sound_is_as_late_as_the_others_and_not_while_nobody_hears_it() {
+        let side = SoundSide::default();
+        side.set_ear_us(Some(43_000));
+        assert_eq!(side.own_delay_us(), None);
+        side.set_practising(true);
+        assert_eq!(side.own_delay_us(), Some(43_000));
+        side.set_muted(true);
+        assert_eq!(side.own_delay_us(), None);
+        side.set_muted(false);
+        side.set_ear_us(None);
+        assert_eq!(side.own_delay_us(), None);
     }
 }

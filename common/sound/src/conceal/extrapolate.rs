@@ -4,6 +4,8 @@ use rtrb::{Consumer, Producer};
 
 use super::shapes::{Coefficients, Frame, HISTORY_FRAMES, ORDER};
 
+/// Frames for which an extrapolation is as loud as it was foretold: the longest packet, of which most follows what was heard.
+const HOLD_FRAMES: usize = 256;
 /// Frames after which an extrapolation has faded out: 20 ms.
 pub(crate) const FADE_FRAMES: usize = 960;
 /// Frames that the past has room for before the older half is let go.
@@ -31,17 +33,49 @@ impl Past {
     }
 }
 
+/// Bounds that no extrapolation leaves: those of sound as it came. One that follows from another, as where each packet is a little late,
+/// would otherwise go a little beyond it each time.
+#[derive(Debug, Default)]
+struct Limits {
+    /// By channel greatest absolute sample and greatest step from one to the next, of the frames before and of the newest.
+    before: [(f32, f32); 2],
+    newest: [(f32, f32); 2],
+    /// Frames of the newest.
+    frames: usize,
+}
+
+impl Limits {
+    fn take(&mut self, frames: &[Frame]) {
+        if self.frames >= HISTORY_FRAMES {
+            (self.before, self.newest, self.frames) = (self.newest, [(0.0, 0.0); 2], 0);
+        }
+        self.frames += frames.len();
+        for (side, (peak, step)) in self.newest.iter_mut().enumerate() {
+            *peak = frames.iter().fold(*peak, |peak, frame| frame[side].abs().max(peak));
+            *step = frames.windows(2).fold(*step, |step, pair| (pair[1][side] - pair[0][side]).abs().max(step));
+        }
+    }
+
+    /// Returns the sample, or the next one to it that may follow the last.
+    fn keep(&self, side: usize, sample: f32, last: f32) -> f32 {
+        let (before, newest) = (self.before[side], self.newest[side]);
+        let (peak, step) = (before.0.max(newest.0).max(last.abs()), before.1.max(newest.1));
+        sample.clamp(last - step, last + step).clamp(-peak, peak)
+    }
+}
+
 /// Continues sound from its past.
 #[derive(Debug)]
 pub(crate) struct Extrapolator {
     heard: Producer<Frame>,
     sets: Consumer<Coefficients>,
     set: Coefficients,
+    /// Newest that the worker has computed, for the next extrapolation: one is of one set.
+    newest: Coefficients,
     past: Past,
     /// By channel the last [`ORDER`] samples of the past, and what was extrapolated from them.
     ahead: [Vec<f32>; 2],
-    /// Greatest absolute sample of the past, and greatest step from one to the next: no extrapolation goes beyond.
-    limits: [(f32, f32); 2],
+    limits: Limits,
     /// Frames since the extrapolation began.
     age: usize,
 }
@@ -70,15 +104,30 @@ impl Extrapolator {
         };
         let past = Past { channels: [room(), room()] };
         let ahead = || vec![0.0; ORDER + FADE_FRAMES];
-        Self { heard, sets, set, past, ahead: [ahead(), ahead()], limits: [(0.0, 0.0); 2], age: FADE_FRAMES }
+        Self {
+            heard,
+            sets,
+            set,
+            newest: set,
+            past,
+            ahead: [ahead(), ahead()],
+            limits: Limits::default(),
+            age: FADE_FRAMES,
+        }
     }
 
-    /// Takes in what has been heard. `is_real`: not extrapolated; from the rest the worker would learn its own faults.
-    pub(crate) fn hear(&mut self, frames: &[Frame], is_real: bool) {
+    /// Takes in what has been heard, of which the first `faded` were faded in. `is_real`: not extrapolated; from the rest the worker
+    /// would learn its own faults.
+    pub(crate) fn hear(&mut self, frames: &[Frame], faded: usize, is_real: bool) {
         self.past.push(frames);
+        // Taken as they come: in a full ring the worker would find no room for newer ones.
+        while let Ok(set) = self.sets.pop() {
+            self.newest = set;
+        }
         if is_real {
             // A worker that does not come finds a full ring and knows it.
             let _ = self.heard.push_partial_slice(frames);
+            self.limits.take(&frames[faded..]);
         }
     }
 
@@ -94,16 +143,11 @@ impl Extrapolator {
     /// Begins anew from what was heard last.
     pub(crate) fn begin(&mut self) {
         self.age = 0;
-        // Not later: one extrapolation is of one set.
-        while let Ok(set) = self.sets.pop() {
-            self.set = set;
-        }
-        for ((past, ahead), limits) in self.past.channels.iter().zip(&mut self.ahead).zip(&mut self.limits) {
-            ahead[..ORDER].copy_from_slice(&past[past.len() - ORDER..]);
-            let recent = &past[past.len() - HISTORY_FRAMES..];
-            let peak = recent.iter().fold(0.0, |peak: f32, sample| sample.abs().max(peak));
-            let step = recent.windows(2).fold(0.0, |step: f32, pair| (pair[1] - pair[0]).abs().max(step));
-            *limits = (peak, step);
+        self.set = self.newest;
+        for (past, ahead) in self.past.channels.iter().zip(&mut self.ahead) {
+            for (place, &sample) in ahead.iter_mut().zip(&past[past.len() - ORDER..]) {
+                *place = if sample.is_finite() { sample } else { 0.0 };
+            }
         }
     }
 
@@ -112,19 +156,42 @@ impl Extrapolator {
         if self.age == FADE_FRAMES {
             return [0.0; 2];
         }
-        let gain = 0.5 + 0.5 * (std::f32::consts::PI * self.age as f32 / FADE_FRAMES as f32).cos();
+        let faded = self.age.saturating_sub(HOLD_FRAMES) as f32 / (FADE_FRAMES - HOLD_FRAMES) as f32;
+        let gain = 0.5 + 0.5 * (std::f32::consts::PI * faded).cos();
         let mut frame = [0.0; 2];
         for (side, place) in frame.iter_mut().enumerate() {
             let ahead = &mut self.ahead[side];
             let sample = dot(&ahead[self.age..self.age + ORDER], &self.set[side]);
-            let (peak, step) = self.limits[side];
             let last = ahead[self.age + ORDER - 1];
             let sample = if sample.is_finite() { sample } else { 0.0 };
-            let sample = sample.clamp(last - step, last + step).clamp(-peak, peak);
+            let sample = self.limits.keep(side, sample, last);
             ahead[self.age + ORDER] = sample;
             *place = gain * sample;
         }
         self.age += 1;
         frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::halves;
+    use super::*;
+
+    /// A decoder promises no numbers for any bytes that a peer makes up.
+    #[test]
+    fn what_is_no_number_neither_panics_nor_stays() {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let (mut extrapolator, mut concealer) = halves();
+            extrapolator.hear(&[[0.5; 2]; 600], 0, true);
+            extrapolator.hear(&[[bad; 2]; 40], 0, true);
+            concealer.work();
+            extrapolator.hear(&[[bad, 0.5]; 1], 0, true);
+            extrapolator.begin();
+            for _ in 0..2 * FADE_FRAMES {
+                let [left, right] = extrapolator.next();
+                assert!(left.is_finite() && right.is_finite() && left.abs().max(right.abs()) <= 0.5, "{bad}");
+            }
+        }
     }
 }

@@ -6,6 +6,8 @@ use crate::drift::Drift;
 use crate::drift::resample::FILTER_FRAMES;
 
 const SECOND: f64 = RATE_HZ as f64;
+/// Greatest delay beyond the line's own that sound takes for what comes late: 30 ms. What is wished for comes on top.
+const ADDED_FRAMES_MAX: f64 = 0.03 * SECOND;
 /// Speed at which the delay falls, frames a second: 0.5 ms a second.
 const SHRINK_FRAMES: f64 = 24.0;
 /// Excess that is left, so that noise of the least transit does not move the delay to and fro, frames: 0.25 ms.
@@ -18,10 +20,16 @@ const FIRST_FRAMES: f64 = SECOND / 200.0;
 const SETTLE_FRAMES: f64 = 3.0 * SECOND;
 /// Time for which a loss makes the delay wait for copies.
 const LOSS_FRAMES: f64 = 30.0 * SECOND;
-/// Time in which every packet was late, after which the line or the sender has changed; no pause is as long.
-const LATE_FRAMES: f64 = 0.4 * SECOND;
-/// Least growth while sound is resampled, frames: not one jump for each of many small ones.
-const GROW_FRAMES: f64 = 32.0;
+/// Time in which every packet came much later than the fastest ones before, after which the line or the sender has changed; no pause is
+/// as long.
+const LONGER_FRAMES: f64 = 0.4 * SECOND;
+/// Lateness that is much, beyond what noise makes of the least transit: 4 ms.
+const MUCH_FRAMES: f64 = SECOND / 250.0;
+/// Growth up to which resampled sound does not jump, but is slowed for some seconds, frames: 2 ms. What is late by so much more than the
+/// rest is one packet of thousands, and has been missed already.
+const GROW_FRAMES: f64 = SECOND / 500.0;
+/// Packets too late one after another from which on it jumps all the same: no longer one of thousands.
+const MISSED: u32 = 4;
 /// Change of the extra delay below which it stays, frames: 2 ms.
 const EXTRA_FRAMES: f64 = SECOND / 500.0;
 
@@ -49,7 +57,6 @@ impl Sizes {
 /// Delay, and what it follows from.
 #[derive(Debug)]
 pub(crate) struct Delay {
-    added_max: f64,
     drift: Drift,
     lateness: Lateness,
     copies: u8,
@@ -57,10 +64,16 @@ pub(crate) struct Delay {
     began: f64,
     is_settled: bool,
     loss_ends: f64,
-    /// Since when every packet was late, how many, and their least transit.
-    late: Option<(f64, u32, f64)>,
+    /// Since when every packet was much later than the fastest before, how many, and their least transit.
+    longer: Option<(f64, u32, f64)>,
+    /// Packets that were too late, one after another.
+    missed: u32,
+    /// Part of the delay that was needed for every packet in the last period.
+    needed: f64,
     /// Delay above the least transit that the loop keeps while sound is resampled.
     aim: Option<f64>,
+    /// Frames by which sound was later than that in the last period.
+    late_by: f64,
     /// Ratio less 1 that the loop adds to the drift's.
     pull: f64,
     /// Frames that may be cut.
@@ -71,9 +84,8 @@ pub(crate) struct Delay {
 }
 
 impl Delay {
-    pub(crate) fn new(added_max: f64) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            added_max,
             drift: Drift::new(),
             lateness: Lateness::new(),
             copies: 0,
@@ -81,8 +93,11 @@ impl Delay {
             began: 0.0,
             is_settled: false,
             loss_ends: f64::NEG_INFINITY,
-            late: None,
+            longer: None,
+            missed: 0,
+            needed: 0.0,
             aim: None,
+            late_by: 0.0,
             pull: 0.0,
             credit: 0.0,
             last: 0.0,
@@ -96,7 +111,7 @@ impl Delay {
         self.drift.restart(now, transit, true);
         self.lateness.clear();
         (self.began, self.is_settled, self.last) = (now, false, now);
-        (self.late, self.aim, self.pull, self.credit) = (None, None, 0.0, 0.0);
+        (self.longer, self.aim, self.late_by, self.pull, self.credit) = (None, None, 0.0, 0.0, 0.0);
         self.loss_ends = f64::NEG_INFINITY;
         transit + self.wanted(now, sizes)
     }
@@ -104,13 +119,21 @@ impl Delay {
     /// Takes a packet's own sound, and returns true where it ends a pause.
     pub(crate) fn arrive(&mut self, arrival: f64, transit: f64, frames: usize, copies: u8, is_late: bool) -> bool {
         self.copies = copies.min(8);
+        self.missed = if is_late { self.missed.saturating_add(1) } else { 0 };
         self.drift.arrive(arrival, transit);
-        self.late = match (is_late, self.late) {
+        let late = transit - self.drift.least(arrival);
+        self.longer = match (late > MUCH_FRAMES + self.drift.step(), self.longer) {
             (false, _) => None,
             (true, None) => Some((arrival, 1, transit)),
             (true, Some((since, count, least))) => Some((since, count.saturating_add(1), least.min(transit))),
         };
-        self.lateness.arrive(arrival, transit - self.drift.least(arrival), frames)
+        self.lateness.arrive(arrival, late.max(0.0), frames)
+    }
+
+    /// Takes that one of the cards has left something out: transits go on from another level.
+    pub(crate) fn stand_still(&mut self, now: f64) {
+        self.drift.stand_still(now);
+        (self.aim, self.pull) = (None, 0.0);
     }
 
     /// Takes that a packet never came.
@@ -137,6 +160,11 @@ impl Delay {
     fn wanted(&self, now: f64, sizes: Sizes) -> f64 {
         let quantile = self.lateness.quantile();
         let late = if self.is_settled { quantile } else { quantile.max(FIRST_FRAMES) };
+        (late + self.needed(now, sizes)).min(ADDED_FRAMES_MAX) + self.extra
+    }
+
+    /// Returns the part of it without which every packet, or every copy that is needed, is too late.
+    fn needed(&self, now: f64, sizes: Sizes) -> f64 {
         // A packet is needed when the period with its first frame begins.
         let phase = if sizes.is_resampling {
             (sizes.period + FILTER_FRAMES / 2) as f64 + LOOP_FRAMES
@@ -144,7 +172,7 @@ impl Delay {
             (sizes.period as i64 - sizes.grid()) as f64
         };
         let copies = if now < self.loss_ends { usize::from(self.copies) * sizes.frames } else { 0 };
-        (late + phase + copies as f64).min(self.added_max) + self.extra
+        phase + copies as f64
     }
 
     /// Follows the line for a period that begins now with this delay, and returns the frames by which the position must jump.
@@ -154,18 +182,29 @@ impl Delay {
         }
         let passed = (now - self.last).clamp(0.0, SECOND);
         self.last = now;
-        if let Some((since, count, least)) = self.late
-            && now - since > LATE_FRAMES
+        if let Some((since, count, least)) = self.longer
+            && now - since > LONGER_FRAMES
             && count >= 20
         {
+            self.lateness.lower(least - self.drift.least(now));
             self.drift.restart(now, least, false);
-            self.lateness.clear();
-            (self.late, self.aim) = (None, None);
+            (self.longer, self.aim, self.late_by) = (None, None, 0.0);
         }
         let aim = self.aim;
-        let late = |least: f64| aim.map_or(0.0, |aim| delay - least - aim);
-        let is_tick = self.drift.tick(now, late);
+        let before = self.late_by;
+        let late = |drift: &Drift| {
+            let late = aim.map_or(0.0, |aim| delay - drift.least(now) - aim);
+            if drift.is_step(late - before) { None } else { Some(late) }
+        };
+        let ticked = self.drift.tick(now, |drift| late(drift).unwrap_or_default());
+        self.lateness.lower(ticked.unwrap_or_default());
+        let is_tick = ticked.is_some();
         let least = self.drift.least(now);
+        let late = late(&self.drift).unwrap_or_else(|| {
+            // The loop goes on from where the sound is now: it is for clocks, and too slow to bring back what a line or a card has moved.
+            (self.aim, self.pull) = (None, 0.0);
+            0.0
+        });
         let added = delay - least;
         if !added.is_finite() {
             return 0;
@@ -173,14 +212,17 @@ impl Delay {
         let settles = !self.is_settled && now - self.began > SETTLE_FRAMES;
         self.is_settled |= settles;
         let target = self.wanted(now, sizes);
-        let is_beyond = added > self.added_max + self.extra + sizes.grid() as f64 + SLACK_FRAMES;
+        let is_beyond = added > ADDED_FRAMES_MAX + self.extra + sizes.grid() as f64 + SLACK_FRAMES;
         let is_at_once = settles || is_beyond;
         let jump = if sizes.is_resampling {
-            self.steer_resampled(added, target, late(least), is_tick, is_at_once)
+            let needed = self.needed(now, sizes) + self.extra;
+            let is_more = needed > std::mem::replace(&mut self.needed, needed) || self.missed >= MISSED;
+            self.steer_resampled(added, target, late, is_tick, (is_at_once, is_more))
         } else {
             self.steer_plain(added, target, passed, sizes.grid(), is_at_once)
         };
         (self.target, self.added) = (target, added - jump as f64);
+        self.late_by = self.aim.map_or(0.0, |aim| self.added - aim);
         jump
     }
 
@@ -191,7 +233,7 @@ impl Delay {
         if excess < 0.0 {
             self.credit = 0.0;
             // Rounding up may not lead beyond what is allowed.
-            let most = ((self.added_max + self.extra - added) / step).floor().max(0.0);
+            let most = ((ADDED_FRAMES_MAX + self.extra - added) / step).floor().max(0.0);
             return -((-excess / step).ceil().min(most) * step) as i64;
         }
         if excess < step + SLACK_FRAMES {
@@ -209,18 +251,21 @@ impl Delay {
         grid
     }
 
-    fn steer_resampled(&mut self, added: f64, target: f64, late: f64, is_tick: bool, is_at_once: bool) -> i64 {
+    fn steer_resampled(&mut self, added: f64, target: f64, late: f64, is_tick: bool, at_once: (bool, bool)) -> i64 {
+        let (is_at_once, is_more) = (at_once.0, at_once.1 || self.aim.is_none());
         let mut aim = *self.aim.get_or_insert(added);
         if is_tick {
             // Down to somewhat more than is wanted: what is wanted moves to and fro by a little.
-            let shrunk = (aim - target - SLACK_FRAMES).clamp(0.0, SHRINK_FRAMES);
-            aim -= shrunk;
-            self.pull = self.drift.pull(late) + shrunk / SECOND;
+            let excess = (aim - target - SLACK_FRAMES).max(0.0);
+            // Much is not heard for longer than little: still less than two hundredths of a semitone.
+            let shrunk = excess.min((excess / 8.0).clamp(SHRINK_FRAMES, 2.0 * SHRINK_FRAMES));
+            let grown = (target - aim).clamp(0.0, 2.0 * SHRINK_FRAMES);
+            aim += grown - shrunk;
+            self.pull = self.drift.pull(late) + (shrunk - grown) / SECOND;
         }
         let mut jump = 0;
-        let room = (self.added_max + self.extra - aim).max(0.0).floor();
-        if target > aim && room > 0.0 {
-            let grown = (target - aim).max(GROW_FRAMES).min(room).floor();
+        if target > aim + if is_more { 0.0 } else { GROW_FRAMES } {
+            let grown = (target - aim).floor();
             aim += grown;
             jump = -(grown as i64);
         } else if is_at_once && aim > target + SLACK_FRAMES {

@@ -67,6 +67,20 @@ impl Lateness {
         false
     }
 
+    /// Takes that the line has become longer by so many frames a moment ago: what has come since was measured against its shorter way.
+    pub(crate) fn lower(&mut self, longer: f64) {
+        let bins = (longer / BIN_FRAMES).clamp(0.0, BINS as f64 - 1.0) as u16;
+        if bins == 0 {
+            return;
+        }
+        self.counts.fill(0);
+        for bin in &mut self.entries {
+            // What came before the change was less late than that, and stays as it was.
+            *bin -= if *bin >= bins { bins } else { 0 };
+            self.counts[usize::from(*bin)] += 1;
+        }
+    }
+
     /// Returns the lateness that all but [`LATE_SHARE`] keep, frames.
     pub(crate) fn quantile(&self) -> f64 {
         let mut left = (LATE_SHARE * self.entries.len() as f64) as u32;

@@ -4,9 +4,9 @@
 use super::slots::{self, Frame, SLOTS, Slots};
 use crate::RATE_HZ;
 use crate::conceal::extrapolate::Extrapolator;
-use crate::format::{FRAMES_MAX, Format};
+use crate::format::{Coding, FRAMES_MAX, Format};
 use crate::observed::{Outcome, Shared};
-use crate::opus::Decoder;
+use crate::opus::{self, Decoder};
 use crate::unit::Body;
 
 /// Frames over which sound is faded in.
@@ -68,9 +68,10 @@ impl Reader {
     /// Begins a stream, so many frames before its first packet.
     pub(crate) fn start(&mut self, format: Format, position: i64) {
         self.slots.clear();
-        self.turn();
+        self.opus.iter_mut().for_each(Decoder::start);
         (self.format, self.position, self.number) = (format, position, None);
         (self.judged, self.settled) = ((-1, false), -1);
+        self.turn();
     }
 
     /// Goes on at another place, later or earlier by so many frames.
@@ -104,7 +105,13 @@ impl Reader {
         if !self.is_missing {
             self.extrapolator.begin();
         }
-        self.cross = CROSS_FRAMES;
+        self.fade_in();
+    }
+
+    fn fade_in(&mut self) {
+        // Opus is a packet late: a stream's first one is next to silence, and the next begins as suddenly as what was coded.
+        let is_silent = self.format.coding == Coding::Opus && self.position < i64::from(opus::FRAMES);
+        self.cross = CROSS_FRAMES + if is_silent { usize::from(opus::FRAMES) } else { 0 };
     }
 
     /// Reads the next frames.
@@ -115,14 +122,16 @@ impl Reader {
             let offset = self.position.rem_euclid(frames) as usize;
             let run = rest.len().min(frames as usize - offset);
             let (part, later) = rest.split_at_mut(run);
+            let mut faded = 0;
             if self.load(self.position.div_euclid(frames), shared) {
                 if std::mem::take(&mut self.is_missing) {
-                    self.cross = CROSS_FRAMES;
+                    self.fade_in();
                 }
                 part.copy_from_slice(&self.packet[offset..offset + run]);
-                for place in part.iter_mut().take(self.cross) {
+                faded = self.cross.min(run);
+                for place in &mut part[..faded] {
                     let before = self.extrapolator.next();
-                    let share = self.cross as f32 / (CROSS_FRAMES + 1) as f32;
+                    let share = self.cross.min(CROSS_FRAMES) as f32 / (CROSS_FRAMES + 1) as f32;
                     for (sample, before) in place.iter_mut().zip(before) {
                         *sample += share * (before - *sample);
                     }
@@ -132,7 +141,7 @@ impl Reader {
                 self.go_on_without(part);
             }
             self.quiet = if part.iter().all(|frame| *frame == [0.0; 2]) { self.quiet.saturating_add(run) } else { 0 };
-            self.extrapolator.hear(part, !self.is_missing);
+            self.extrapolator.hear(part, faded, !self.is_missing);
             self.position += run as i64;
             rest = later;
         }
@@ -153,7 +162,12 @@ impl Reader {
         if self.number == Some(number) {
             return true;
         }
-        let Some(held) = self.slots.get(number) else {
+        let held = self.slots.get(number);
+        let is_after_gap = number > self.judged.0 + if held.is_some() { 1 } else { 0 };
+        if let Some(opus) = self.opus.as_mut().filter(|_| self.format.coding == Coding::Opus && is_after_gap) {
+            opus.miss(self.format.channels);
+        }
+        let Some(held) = held else {
             self.judge(number, Outcome::Concealed, shared);
             return false;
         };
@@ -186,6 +200,9 @@ impl Reader {
         let is_concealed = outcome == Outcome::Concealed;
         self.judged = (number, is_concealed);
         shared.count(outcome);
+        if number > last + 1 {
+            shared.count_all(Outcome::Skipped, (number - last - 1) as u64);
+        }
         if is_concealed && !was_concealed {
             shared.count(Outcome::Gap);
         }

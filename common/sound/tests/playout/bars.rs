@@ -2,6 +2,8 @@
 
 use sound::observed::Outcome;
 
+use crate::trial::{Event, Trial};
+use crate::tried;
 use crate::world::{Scene, run};
 
 #[test]
@@ -18,6 +20,35 @@ fn a_quiet_line_adds_little_with_two_clocks() {
         let ran = run(&scene, false);
         let line = ran.line("quiet");
         assert!(ran.quantile_ms(0.5) <= most_ms && ran.count(Outcome::Concealed) == 0 && ran.is_resampling, "{line}");
+    }
+}
+
+/// Packets by the longer way are late beside the shorter one alone: they make the delay grow once, and not above the longer way again.
+#[test]
+fn a_longer_line_leaves_no_more_delay_than_before() {
+    let trial = Trial { events: vec![(10.0, Event::Route(0.02))], ..Trial::quiet(128, 60.0) };
+    let tried = tried::run(&trial, false);
+    assert!(tried.faults.is_empty() && tried.most_ms < 4.0, "at most {:.1} ms: {:?}", tried.most_ms, tried.faults);
+}
+
+/// The delay that is wanted moves to and fro by the latest packets of 20 s: resampled sound follows without a cut.
+#[test]
+fn jitter_between_two_clocks_makes_no_jumps() {
+    for (frames, jitter_ms) in [(64, 1.0), (256, 1.0), (128, 5.0), (256, 5.0)] {
+        let scene = Scene {
+            frames,
+            period: frames,
+            seconds: 150.0,
+            jitter_ms,
+            sender_ppm: 100.0,
+            receiver_ppm: -100.0,
+            ..Scene::default()
+        };
+        let ran = run(&scene, false);
+        let line = ran.line(&format!("{frames} frames, jitter {jitter_ms} ms"));
+        println!("{line}");
+        assert!(ran.is_resampling && ran.a_minute(Outcome::Jump) <= 0.5, "{line}");
+        assert!(ran.a_minute(Outcome::Concealed) <= 10.0, "{line}");
     }
 }
 

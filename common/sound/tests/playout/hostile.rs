@@ -1,10 +1,9 @@
 //! Streams that end, begin anew, lie and flood.
 
 use sound::format::{Channels, Coding, Format};
-use sound::level::Level;
 use sound::observed::Outcome;
 use sound::playout::{self, Receiving};
-use sound::unit::{Body, UNIT_BYTES_MAX, Unit};
+use sound::unit::Unit;
 use sound::{Cycle, pcm};
 
 use crate::world::Chance;
@@ -23,7 +22,7 @@ struct Ear {
 
 impl Ear {
     fn new() -> Self {
-        let receiving = playout::new(playout::Options::default());
+        let receiving = playout::new();
         Self { receiving, period: 0, last: 0.0, step: 0.0, loudest: 0.0 }
     }
 
@@ -36,22 +35,9 @@ impl Ear {
         let samples: Vec<f32> = (0..64_u64)
             .map(|at| 0.5 * ((u64::from(number) * 64 + at) as f64 * std::f64::consts::TAU / 256.0).sin() as f32)
             .collect();
-        let mut bytes = [0; UNIT_BYTES_MAX];
-        pcm::encode_16(&samples, &mut bytes);
-        Unit {
-            number,
-            format: MONO,
-            epoch: 0,
-            capture_us: self.now_us(),
-            arrival_us: self.now_us(),
-            copies_back: 0,
-            copies: 0,
-            is_muted: false,
-            level: Level::SILENCE,
-            body: Body::Whole,
-            len: 128,
-            bytes,
-        }
+        let mut unit = Unit { capture_us: self.now_us(), arrival_us: self.now_us(), ..Unit::new(number, MONO) };
+        unit.len = pcm::encode_16(&samples, &mut unit.bytes) as u16;
+        unit
     }
 
     fn push(&mut self, unit: &Unit) {

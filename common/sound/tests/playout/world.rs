@@ -2,10 +2,9 @@
 
 use sound::adpcm::AdpcmEncoder;
 use sound::format::{Channels, Coding, Format};
-use sound::level::Level;
 use sound::observed::Outcome;
 use sound::playout::{self, Receiving};
-use sound::unit::{Body, UNIT_BYTES_MAX, Unit};
+use sound::unit::{Body, Unit};
 use sound::{Cycle, RATE_HZ, pcm};
 
 /// Random numbers of a seed.
@@ -25,7 +24,7 @@ impl Chance {
     }
 
     /// Returns a number of the normal distribution.
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * (self.share() + 1e-12).ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
     }
 }
@@ -131,7 +130,7 @@ pub(crate) fn run(scene: &Scene, keep: bool) -> Ran {
     let Scene { frames, period, .. } = *scene;
     let table: Vec<f32> = (0..RATE_HZ as usize).map(tones).collect();
     let mut chance = Chance::new(scene.seed);
-    let Receiving { mut feed, mut playout, mut concealer, observed, .. } = playout::new(playout::Options::default());
+    let Receiving { mut feed, mut playout, mut concealer, observed, .. } = playout::new();
     let format = Format { channels: Channels::Mono, coding: Coding::Pcm16, frames: frames as u16 };
     let rate = |ppm: f64| f64::from(RATE_HZ) * (1.0 + ppm * 1e-6);
     let (sender, receiver) = (rate(scene.sender_ppm), rate(scene.receiver_ppm));
@@ -186,22 +185,13 @@ pub(crate) fn run(scene: &Scene, keep: bool) -> Ran {
                 (true, false) => chance.share() < scene.loss / (1.0 - scene.loss) / scene.burst,
             };
             let mut unit = Unit {
-                number: number as u32,
-                format,
-                epoch: 0,
                 capture_us: (begin * 1e6) as u64,
-                arrival_us: 0,
-                copies_back: 0,
                 copies: scene.copies as u8,
-                is_muted: false,
-                level: Level::SILENCE,
-                body: Body::Whole,
-                len: 2 * frames as u16,
-                bytes: [0; UNIT_BYTES_MAX],
+                ..Unit::new(number as u32, format)
             };
             let place = number * frames % table.len();
             let samples: Vec<f32> = (place..place + frames).map(|at| table[at % table.len()]).collect();
-            pcm::encode_16(&samples, &mut unit.bytes);
+            unit.len = pcm::encode_16(&samples, &mut unit.bytes) as u16;
             let mut copy = unit.clone();
             if scene.body == Body::Adpcm {
                 copy.len = encoder.encode(&samples, 1, &mut copy.bytes).unwrap() as u16;
@@ -232,7 +222,7 @@ pub(crate) fn run(scene: &Scene, keep: bool) -> Ran {
         if now >= scene.skip && before.is_empty() {
             before = counts();
         }
-        if now >= scene.skip
+        if now >= scene.skip + ran.added_ms.len() as f64
             && let Some(heard) = observed.heard()
         {
             let delay_us = heard.local_us as f64 - heard.capture_us as f64;

@@ -3,7 +3,8 @@
 //! While nobody has said that there is any, frames leave somewhat faster than the line takes them, and fill it. What left at one time
 //! arrives at the distances of the line ([`super::line`]). A whole frame takes longer if packets of another program come between its
 //! datagrams: by what these bring in the time in which it left. Sound brings the same in each frame, for seconds; a page that is
-//! loaded does not, nor does a line whose rate changes. What takes less than a part of the line is not found: the distances are not
+//! loaded does not, nor does a line whose rate changes. Where a radio or a program holds datagrams nothing is looked at for a while:
+//! it makes frames longer, too. What takes less than a part of the line is not found: the distances are not
 //! known so well.
 
 use std::collections::VecDeque;
@@ -14,6 +15,8 @@ use crate::units::Timestamp;
 const SIGHTS: usize = 50;
 const SIGHT_US: u64 = 40_000;
 const WITHIN_US: u64 = 15_000_000;
+/// Time after datagrams that something has held in which nothing is looked at, microseconds.
+const HELD_US: u64 = 5_000_000;
 /// Ratio of the time of arriving to that of leaving from which on a frame has filled the line.
 const FILLED: f64 = 1.08;
 /// Least and most of the line, and bits a second, that are taken for sound.
@@ -38,6 +41,8 @@ struct Sight {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sights {
     sights: VecDeque<Sight>,
+    /// Time before which nothing is looked at, microseconds.
+    blind_until: u64,
     /// Bits a second that were found.
     pub(super) bps: Option<f64>,
 }
@@ -48,7 +53,7 @@ impl Sights {
     pub(super) fn on_run(&mut self, line: f64, bits: f64, sent_s: f64, received_s: f64, at: Timestamp) {
         let at = at.as_us();
         let is_new = self.sights.back().is_none_or(|last| at.saturating_sub(last.at) >= SIGHT_US);
-        if received_s < FILLED * sent_s || !is_new {
+        if received_s < FILLED * sent_s || !is_new || at < self.blind_until {
             return;
         }
         self.sights.push_back(Sight { at, line, others: (received_s - bits / line) / sent_s });
@@ -76,6 +81,12 @@ impl Sights {
             self.bps = Some(bps);
             self.sights.clear();
         }
+    }
+
+    /// Takes notice that something held datagrams at `at`: where radios pause and programs stall, frames are longer for that, too.
+    pub(super) fn on_hold(&mut self, at: Timestamp) {
+        self.blind_until = at.as_us().saturating_add(HELD_US);
+        self.clear();
     }
 
     /// Forgets what was seen: a queue of others', or another way.

@@ -209,6 +209,7 @@ impl Line {
     pub(super) fn on_arrival(&mut self, arrival: &Arrival, wait: Wait, others: Option<f64>) {
         if wait.is_held {
             (self.open, self.run) = (None, Run::default());
+            self.found.on_hold(arrival.received);
             return;
         }
         let is_of_burst = self.take_of_burst(arrival);

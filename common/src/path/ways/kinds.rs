@@ -128,6 +128,8 @@ pub enum Origin {
     User,
     /// A note at a mailbox server.
     Note,
+    /// A note in the DHT.
+    Dht,
     /// Somebody in the same house.
     House,
     /// The other end of a call.
@@ -140,7 +142,7 @@ pub enum Origin {
 
 impl Origin {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::User, Self::Note, Self::House, Self::Call, Self::Packet, Self::Relay];
+    pub const ALL: [Self; 7] = [Self::User, Self::Note, Self::Dht, Self::House, Self::Call, Self::Packet, Self::Relay];
 
     /// Returns the quota for all addresses of this origin.
     pub const fn quota(self) -> Quota {
@@ -148,7 +150,7 @@ impl Origin {
             // Sixteen addresses from two ports and through a relay, ten knocks a second.
             Self::User => Quota::per_s(20_000, 20_000),
             // Two seconds at full speed, then some twenty packets a second.
-            Self::Note => Quota::per_s(1_000, 20_000),
+            Self::Note | Self::Dht => Quota::per_s(1_000, 20_000),
             Self::House => Quota::per_s(1_000, 12_000),
             Self::Call => Quota::per_s(1_000, 6_000),
             Self::Packet => Quota::per_s(8_000, 8_000),
@@ -162,7 +164,7 @@ impl Origin {
         match self {
             // Half a minute of knocks, then four a second.
             Self::User => Some(Quota::per_s(170, 40_000)),
-            Self::Note | Self::House | Self::Call => Some(Quota { burst: 12_000, per_hour: 12_000 }),
+            Self::Note | Self::Dht | Self::House | Self::Call => Some(Quota { burst: 12_000, per_hour: 12_000 }),
             Self::Packet => None,
             Self::Relay => Some(Quota::per_s(40, 4_000)),
         }
@@ -174,7 +176,7 @@ impl Origin {
         match self {
             Self::User | Self::Packet | Self::Relay => Scope::Machine,
             Self::House => Scope::House,
-            Self::Note | Self::Call => Scope::World,
+            Self::Note | Self::Dht | Self::Call => Scope::World,
         }
     }
 }

@@ -27,13 +27,19 @@ pub struct Knock {
     pub nonce: u64,
     /// The other side's nonce that came last on this way; 0: none has.
     pub echo: u64,
+    /// True if its maker calls nobody, and waits for whoever does.
+    pub is_idle: bool,
 }
+
+/// Bit of the time that stands for [`Knock::is_idle`].
+const IDLE: u64 = 1 << 63;
 
 impl Knock {
     /// Returns its bytes.
     pub fn encode(&self) -> [u8; KNOCK_BODY_BYTES] {
         let mut bytes = [0; KNOCK_BODY_BYTES];
-        for (place, part) in bytes.chunks_exact_mut(8).zip([self.made_ms, self.nonce, self.echo]) {
+        let made_ms = self.made_ms & !IDLE | if self.is_idle { IDLE } else { 0 };
+        for (place, part) in bytes.chunks_exact_mut(8).zip([made_ms, self.nonce, self.echo]) {
             place.copy_from_slice(&part.to_be_bytes());
         }
         bytes
@@ -42,7 +48,7 @@ impl Knock {
     /// Returns the knock with these bytes.
     pub fn decode(bytes: &[u8; KNOCK_BODY_BYTES]) -> Self {
         let part = |at: usize| bytes[8 * at..8 * (at + 1)].iter().fold(0, |part, &byte| part << 8 | u64::from(byte));
-        Self { made_ms: part(0), nonce: part(1), echo: part(2) }
+        Self { made_ms: part(0) & !IDLE, nonce: part(1), echo: part(2), is_idle: part(0) & IDLE > 0 }
     }
 }
 
@@ -103,8 +109,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_knock_survives_its_bytes(made_ms: u64, nonce: u64, echo: u64) {
-            let knock = Knock { made_ms, nonce, echo };
+        fn a_knock_survives_its_bytes(made_ms in 0..IDLE, nonce: u64, echo: u64, is_idle: bool) {
+            let knock = Knock { made_ms, nonce, echo, is_idle };
             prop_assert_eq!(Knock::decode(&knock.encode()), knock);
         }
 

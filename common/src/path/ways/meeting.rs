@@ -22,6 +22,9 @@ const KNOCK_MAX_AT_FIRST: Duration = Duration::from_millis(90);
 const AT_FIRST: Duration = Duration::from_secs(4);
 /// Time likewise after [`EXPECTED`]: short enough that no router forgets, and that the other side is heard at once.
 const KNOCK_LATER: Duration = Duration::from_secs(1);
+/// Time between two knocks of a side that calls nobody, where the other is not heard: routers forget where something was sent after
+/// half a minute.
+const KNOCK_IDLE: Duration = Duration::from_secs(20);
 /// From the last knock in a call to the next that nobody has asked for.
 const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 /// Time for which a knock shows that a path works.
@@ -64,6 +67,7 @@ pub struct Meeting {
     since: Timestamp,
     dialling: Option<Pair>,
     quiet: bool,
+    idle: bool,
     /// The search at this machine's relay, at which the other may be as well.
     seeking: Option<Seeking>,
 }
@@ -115,7 +119,7 @@ impl Meeting {
     /// Creates a search that begins `now`.
     pub fn new(role: Role, candidates: &[Candidate], now: Timestamp) -> Self {
         let checks = Checklist::new(KNOCK_BYTES);
-        let mut meeting = Self { role, checks, since: now, dialling: None, quiet: false, seeking: None };
+        let mut meeting = Self { role, checks, since: now, dialling: None, quiet: false, idle: false, seeking: None };
         meeting.add(candidates, now);
         meeting
     }
@@ -203,6 +207,11 @@ impl Meeting {
         self.quiet = quiet;
     }
 
+    /// This side calls nobody: it knocks seldom where the other is not heard, only so that routers on the way let its knocks in.
+    pub fn set_idle(&mut self) {
+        self.idle = true;
+    }
+
     /// Returns what a knock that way bears: this side's nonce, and the other's that is returned.
     pub fn nonces(&self, pair: Pair) -> [u64; 2] {
         self.checks.get(pair).map_or([0; 2], |check| [check.own.nonce, check.own.echo])
@@ -263,7 +272,8 @@ impl Meeting {
         let expected = now.since(self.since) < EXPECTED;
         if let Some(pair) = self.checks.next_due(Check::wanted, allowance, now) {
             let (nonce, random) = ((random >> 64) as u64, random as u64);
-            let pause = self.pause(expected, random, now);
+            let is_heard = self.works(pair, now);
+            let pause = self.pause(expected, is_heard, random, now);
             let may_send = self.checks.may_send(pair, allowance, now);
             let check = self.checks.get_mut(pair)?;
             if check.own.nonce == 0 {
@@ -277,11 +287,12 @@ impl Meeting {
         self.seek(expected, allowance, now)
     }
 
-    /// Returns the time from one knock to the next.
-    fn pause(&self, expected: bool, random: u64, now: Timestamp) -> Duration {
+    /// Returns the time from one knock to the next on a way on which knocks come (`is_heard`) or not.
+    fn pause(&self, expected: bool, is_heard: bool, random: u64, now: Timestamp) -> Duration {
         let knock_max = if now.since(self.since) < AT_FIRST { KNOCK_MAX_AT_FIRST } else { KNOCK_MAX };
         let (least, span) = match (self.quiet, expected) {
             (true, _) => (FOR_EVER, 1),
+            (false, _) if self.idle && !is_heard => (KNOCK_IDLE * 3 / 4, KNOCK_IDLE.as_micros() as u64 / 4),
             (false, true) => (KNOCK_MIN, (knock_max - KNOCK_MIN).as_micros() as u64),
             (false, false) => (KNOCK_LATER / 2, KNOCK_LATER.as_micros() as u64 / 2),
         };

@@ -45,7 +45,7 @@ impl Tested {
 
     /// Takes a knock that returns `echo`.
     fn hear(&mut self, from: Pair, echo: u64, is_new: bool, now: Timestamp) {
-        let knock = Knock { made_ms: 0, nonce: 7, echo };
+        let knock = Knock { made_ms: 0, nonce: 7, echo, is_idle: false };
         self.meeting.on_knock(from, &knock, is_new, &mut self.allowance, now);
     }
 
@@ -398,7 +398,72 @@ fn what_a_note_says_of_this_machine_or_house_is_left_out() {
         all.iter().map(|one| meeting.kind_of(one.address.into()).is_some()).collect::<Vec<_>>()
     };
     assert_eq!(known(Origin::Note), [false, false, false, true]);
+    assert_eq!(known(Origin::Dht), [false, false, false, true]);
     assert_eq!(known(Origin::House), [false, true, true, true]);
+}
+
+#[test]
+fn lies_in_the_dht_take_no_place_and_no_packet_from_what_is_given_or_noted() {
+    let [given, noted, found] =
+        ["203.0.113.4:9", "203.0.113.5:9", "203.0.113.6:9"].map(|text| candidate(Kind::ServerReflexive, text));
+    // Knocks at each of the three in thirty seconds, in which the DHT has other lies each second, or has none.
+    let knocks = |lies: u64| {
+        let mut meeting = Tested::new(Role::Waits, &[given], at(0));
+        meeting.set_news(Origin::Note, &[noted], at(10));
+        meeting.set_news(Origin::Dht, &[found], at(20));
+        let mut done = steps(&mut meeting, 20, 10_000);
+        for n in 0..30 {
+            if n < lies {
+                let lie = |m| candidate(Kind::ServerReflexive, &format!("198.51.{n}.{m}:9"));
+                meeting.set_news(Origin::Dht, &(0..8).map(lie).collect::<Vec<_>>(), at(10_000 + 1_000 * n));
+            }
+            done.extend(steps(&mut meeting, 10_000 + 1_000 * n, 11_000 + 1_000 * n));
+        }
+        let knocked = |to: Candidate| done.iter().filter(|(_, step)| *step == Step::Knock(to.address.into())).count();
+        [given, noted, found].map(knocked)
+    };
+    let ([given, noted, found], lied) = (knocks(0), knocks(30));
+    assert!(given > 10 && noted > 10 && found > 10);
+    assert!(lied[0] >= given && lied[1] >= noted, "not one fewer: {lied:?}, {given} and {noted} without lies");
+}
+
+/// As where BitTorrent's network is forbidden: its client sends, nothing comes back, and the search for the other machine is the
+/// same packet for packet.
+#[test]
+fn a_dht_that_nobody_reaches_changes_no_knock_and_no_time() {
+    use crate::dht::{Client, Due, Event, Id, Posting};
+    let all = ["[2001:db8::1]:9", "203.0.113.5:20000", "198.51.100.7:4820"]
+        .map(|text| candidate(Kind::ServerReflexive, text));
+    let search = |uses_dht: bool| {
+        let mut meeting = Tested::new(Role::Dials, &all, at(0));
+        let (mut client, mut posting) = (Client::new(false), Posting::new(true, at(0)));
+        client.set_entrances(vec!["198.51.100.1:6881".parse().unwrap(), "198.51.100.2:6881".parse().unwrap()]);
+        posting.set_own(&[candidate(Kind::ServerReflexive, "203.0.113.9:9")], at(0));
+        let (mut done, mut sent, mut under_way) = (Vec::new(), 0, Vec::new());
+        for ms in 0..90_000 {
+            while let Some(due) = posting.poll(20_000, at(ms)).filter(|_| uses_dht) {
+                let target = Id([if due == Due::Look { 2 } else { 3 }; 20]);
+                assert!(client.start(Id([1; 20]), target, None, at(ms)));
+                under_way.push((target, due));
+            }
+            while let Some((_, datagram)) = client.poll_transmit(|| ms as u32, at(ms)) {
+                sent += datagram.len();
+            }
+            while let Some(Event::Done { target, answers, .. }) = client.poll_event() {
+                let (_, due) = under_way.remove(under_way.iter().position(|(of, _)| *of == target).unwrap());
+                posting.on_end(due, answers, 0, at(ms));
+            }
+            if ms == 40_000 {
+                meeting.on_knock(all[1].address.into(), at(ms));
+            }
+            done.extend(steps(&mut meeting, ms, ms + 1));
+        }
+        (done, sent)
+    };
+    let (with, without) = (search(true), search(false));
+    assert!(without.0.iter().any(|(_, step)| matches!(step, Step::Dial(_))));
+    assert_eq!(with.0, without.0);
+    assert!(with.1 > 0 && with.1 < 2_000, "and is left alone: {} bytes", with.1);
 }
 
 #[test]

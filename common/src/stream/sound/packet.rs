@@ -22,4 +22,6 @@ pub struct SoundPacket {
     pub whole: Vec<u8>,
     /// The same as ADPCM, for copies; empty for Opus and while muted.
     pub adpcm: Vec<u8>,
+    /// Of Opus, for a recording here: what was captured, as PCM of 16 bits; empty where nobody wants it and while muted.
+    pub captured: Vec<u8>,
 }

@@ -1,13 +1,17 @@
 //! The receiving end.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
+use sound::click::Tempo;
 use sound::format::Format;
+use sound::unit::Body;
 
-use super::SOUND;
+use super::completing::{Completing, RecordedSound};
+use super::{LINGER, SOUND};
 use crate::path::{Outbox, Path, ProtocolViolation};
 use crate::units::Timestamp;
-use crate::wire::control::{ByeReason, Click, ControlMessage};
+use crate::wire::control::{ByeReason, ControlMessage};
 use crate::wire::sound::{Bodies, SoundHeader};
 
 /// Events of the receiving end.
@@ -16,7 +20,7 @@ pub enum SoundReceiverEvent {
     /// A stream is offered: say [`SoundReceiver::ready`] when it can be played.
     Offered(Format),
     /// The click that both hear from now on.
-    Click(Option<Click>),
+    Click(Option<Tempo>),
     /// The sender has ended the stream.
     Ended,
 }
@@ -28,6 +32,8 @@ enum Phase {
     /// WelcomeSound is in.
     Offered,
     Streaming,
+    /// No more sound comes but what the recording lacks, which is waited for until then; none: from the next tick on.
+    Ending(Option<Timestamp>),
     /// A Bye has come or gone.
     Over,
 }
@@ -47,6 +53,8 @@ pub struct SoundReceiverCounters {
 #[derive(Debug)]
 pub struct SoundReceiver {
     phase: Phase,
+    /// None: nothing is recorded.
+    recorded: Option<Completing>,
     control: Outbox,
     events: VecDeque<SoundReceiverEvent>,
     counters: SoundReceiverCounters,
@@ -63,6 +71,7 @@ impl SoundReceiver {
     pub fn new() -> Self {
         Self {
             phase: Phase::Disconnected,
+            recorded: None,
             control: Outbox::default(),
             events: VecDeque::new(),
             counters: SoundReceiverCounters::default(),
@@ -72,6 +81,7 @@ impl SoundReceiver {
     /// Takes a new connection. Ends an earlier one.
     pub fn on_connected(&mut self) {
         self.on_disconnected();
+        self.recorded.iter_mut().for_each(Completing::on_connected);
         self.phase = Phase::AwaitingWelcome;
     }
 
@@ -90,6 +100,14 @@ impl SoundReceiver {
                 self.phase = Phase::Over;
                 self.events.push_back(SoundReceiverEvent::Ended);
             }
+            (Phase::Streaming | Phase::Ending(_), ControlMessage::LateSound { number, found }) => {
+                if !self.recorded.as_mut().is_some_and(|recorded| recorded.on_late(number, found)) {
+                    path.violation("sound that nobody has asked for")?;
+                }
+                self.end_if_complete();
+            }
+            (Phase::Streaming, ControlMessage::SoundEnds { next }) if self.recorded.is_some() => self.close(Some(next)),
+            (Phase::Ending(_), ControlMessage::SoundEnds { .. } | ControlMessage::Click(_)) => {}
             (Phase::AwaitingWelcome, ControlMessage::WelcomeSound { format }) => {
                 self.phase = Phase::Offered;
                 self.events.push_back(SoundReceiverEvent::Offered(format));
@@ -105,8 +123,75 @@ impl SoundReceiver {
         if self.phase == Phase::Offered {
             path.receive(SOUND, now);
             self.phase = Phase::Streaming;
+            // First, so that also the first packet is kept.
+            if self.recorded.is_some() {
+                self.control.push(ControlMessage::RecordSound { goes_on: true });
+            }
             self.control.push(ControlMessage::Ready);
         }
+    }
+
+    /// Records from the next connection on: [`Self::poll_recorded`] gives the sound.
+    pub fn record(&mut self) {
+        self.recorded.get_or_insert_default();
+    }
+
+    /// Asks for what a recording lacks. Call it a few times a second.
+    pub fn on_tick(&mut self, now: Timestamp) {
+        if let Phase::Ending(until) = &mut self.phase
+            && *until.get_or_insert(now + LINGER) <= now
+        {
+            return self.bye();
+        }
+        self.ask();
+    }
+
+    fn ask(&mut self) {
+        if matches!(self.phase, Phase::Streaming | Phase::Ending(_)) {
+            let wanted = self.recorded.iter_mut().flat_map(Completing::ask);
+            wanted.for_each(|message| self.control.push(message));
+        }
+    }
+
+    /// Waits for nothing but what the recording lacks. `end`: the number behind the last packet, if the sender has said so.
+    fn close(&mut self, end: Option<u32>) {
+        self.phase = Phase::Ending(None);
+        self.recorded.iter_mut().for_each(|recorded| recorded.close(end));
+        self.ask();
+        self.end_if_complete();
+    }
+
+    fn end_if_complete(&mut self) {
+        if self.is_ending() && self.recorded.as_ref().is_none_or(Completing::is_complete) {
+            self.bye();
+        }
+    }
+
+    fn bye(&mut self) {
+        if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
+            self.control.push(ControlMessage::Bye { reason: ByeReason::Stopping });
+        }
+        self.phase = Phase::Over;
+    }
+
+    /// Returns true while the recording is waited for after the end.
+    pub fn is_ending(&self) -> bool {
+        matches!(self.phase, Phase::Ending(_))
+    }
+
+    /// Returns how much sound the recording lacks that may still come.
+    pub fn lacking(&self) -> Duration {
+        self.recorded.as_ref().map_or(Duration::ZERO, Completing::lacking)
+    }
+
+    /// Returns the next sound for the recording, in the order of its capture.
+    pub fn poll_recorded(&mut self) -> Option<RecordedSound> {
+        self.recorded.as_mut()?.poll()
+    }
+
+    /// Ends the recording: what lacks now will not come any more.
+    pub fn end_recording(&mut self) {
+        self.recorded.iter_mut().for_each(Completing::give_up);
     }
 
     /// Returns true if sound may come.
@@ -122,12 +207,24 @@ impl SoundReceiver {
         now: Timestamp,
     ) -> Option<(SoundHeader, Bodies<'a>)> {
         self.counters.bytes_received += datagram.len() as u64;
-        let parsed = SoundHeader::parse(datagram).ok().filter(|_| self.is_streaming());
+        let is_wanted = self.is_streaming() || self.is_ending();
+        let parsed = SoundHeader::parse(datagram).ok().filter(|_| is_wanted);
         let fresh = parsed.filter(|(header, _)| path.on_media(&header.envelope, now).is_some());
         *match fresh {
             Some(_) => &mut self.counters.packets_received,
             None => &mut self.counters.datagrams_unwanted,
         } += 1;
+        if let (Some(recorded), Some((header, sounds))) = (&mut self.recorded, fresh) {
+            let SoundHeader { number, format, .. } = header;
+            let capture = header.envelope.capture;
+            if header.is_muted {
+                recorded.on_sound(number, format, capture, None, now);
+            }
+            for (_, _, sound) in sounds.filter(|(back, body, _)| *back == 0 && *body == Body::Whole) {
+                recorded.on_sound(number, format, capture, Some(sound), now);
+            }
+        }
+        self.end_if_complete();
         fresh
     }
 
@@ -141,12 +238,16 @@ impl SoundReceiver {
         self.events.pop_front()
     }
 
-    /// Says that we stop.
+    /// Says that we stop: nothing is wanted any more but what the recording lacks.
     pub fn stop(&mut self) {
-        if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
-            self.control.push(ControlMessage::Bye { reason: ByeReason::Stopping });
+        match self.phase {
+            Phase::Streaming if self.recorded.as_ref().is_some_and(|recorded| !recorded.is_complete()) => {
+                self.control.push(ControlMessage::RecordSound { goes_on: false });
+                self.close(None);
+            }
+            Phase::Ending(_) => {}
+            _ => self.bye(),
         }
-        self.phase = Phase::Over;
     }
 
     /// Returns what has been counted.

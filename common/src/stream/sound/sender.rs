@@ -3,30 +3,39 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use sound::adpcm;
+use sound::click::Tempo;
 use sound::format::{Coding, Format};
 use sound::unit::Body;
-use sound::{RATE_HZ, adpcm};
 
-use super::SOUND;
+use super::completing::interval;
+use super::keeping::Keeping;
 use super::packet::SoundPacket;
 use super::redundancy::Redundancy;
+use super::{LATE_PART, LINGER, SOUND};
 use crate::path::{Outbox, Path, ProtocolViolation, SOUND_RANK, Share};
 use crate::units::{Bitrate, Timestamp};
-use crate::wire::control::{ByeReason, Click, ControlMessage};
+use crate::wire::control::{ByeReason, ControlMessage};
 use crate::wire::media::Envelope;
 use crate::wire::on_wire;
 use crate::wire::sound::{COPIES_MAX, EPOCHS, SOUND_HEADER_BYTES, SoundHeader, write_body};
 
 /// Bytes of a packet of Opus for what it takes of the target: 2.5 ms of 128 kbit/s.
 const OPUS_BYTES_MAX: usize = 40;
-/// Packets that wait for the socket at most; of more the oldest are too late for the ear.
+/// Packets that wait for the socket at most; of more the oldest are too late for the ear. A recording has them later.
 const WAITING_MAX: usize = 32;
+/// Time after a connection has broken in which what is captured is kept for a recording, should the same peer come back.
+const BREAK_MAX: Duration = Duration::from_secs(10);
+/// Time after which it is forgotten if the peer has not come back.
+const AWAY_MAX: Duration = Duration::from_secs(60);
 
 /// Events of the sending end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SoundSenderEvent {
     /// The receiver is ready: packets are wanted.
     Streaming,
+    /// The receiver records what comes.
+    Recorded,
     /// The receiver wants none, or no more; the text says why.
     Refused(String),
 }
@@ -41,6 +50,8 @@ enum Phase {
     /// WelcomeSound is out.
     Offered,
     Streaming,
+    /// Nothing leaves any more but what a recording lacks.
+    Lingering,
     /// A Bye has come or gone.
     Over,
 }
@@ -52,6 +63,8 @@ pub struct SoundSenderCounters {
     pub packets_sent: u64,
     /// Packets that were too late to leave.
     pub packets_late: u64,
+    /// Answers to a recording that lacked packets.
+    pub packets_again: u64,
     /// Bytes of all datagrams.
     pub bytes_sent: u64,
 }
@@ -67,6 +80,15 @@ pub struct SoundSender {
     /// The last packets that left, newest first, without a gap between their numbers.
     before: VecDeque<SoundPacket>,
     redundancy: Redundancy,
+    keeping: Keeping,
+    /// True once the receiver has said on this connection that it records.
+    is_recorded: bool,
+    /// Number behind that of the last packet that was kept.
+    next: u32,
+    /// Time at which the last connection broke.
+    broken: Option<Timestamp>,
+    /// Time at which a recording is waited for no longer.
+    linger_until: Option<Timestamp>,
     control: Outbox,
     events: VecDeque<SoundSenderEvent>,
     counters: SoundSenderCounters,
@@ -88,23 +110,40 @@ impl SoundSender {
             waiting: VecDeque::new(),
             before: VecDeque::new(),
             redundancy: Redundancy::default(),
+            keeping: Keeping::default(),
+            is_recorded: false,
+            next: 0,
+            broken: None,
+            linger_until: None,
             control: Outbox::default(),
             events: VecDeque::new(),
             counters: SoundSenderCounters::default(),
         }
     }
 
-    /// Takes a new connection. Ends an earlier one.
-    pub fn on_connected(&mut self, path: &mut Path) {
-        self.on_disconnected(path);
+    /// Takes a new connection. Ends an earlier one. `is_same`: whether it is of the peer that was connected last; another one gets
+    /// nothing of what was kept.
+    pub fn on_connected(&mut self, is_same: bool, path: &mut Path, now: Timestamp) {
+        self.on_disconnected(path, now);
+        if !is_same {
+            self.keeping.forget();
+        }
         self.phase = Phase::Greeting;
     }
 
     /// Ends the connection; the stream waits for the next.
-    pub fn on_disconnected(&mut self, path: &mut Path) {
+    pub fn on_disconnected(&mut self, path: &mut Path, now: Timestamp) {
         path.end(SOUND);
         self.clear();
         self.control.clear();
+        if matches!(self.phase, Phase::Lingering | Phase::Over) {
+            self.keeping.forget();
+        } else if self.phase != Phase::Disconnected {
+            self.keeping.on_disconnected();
+            self.broken.get_or_insert(now);
+        }
+        self.linger_until = None;
+        self.is_recorded = false;
         self.phase = Phase::Disconnected;
     }
 
@@ -154,6 +193,7 @@ impl SoundSender {
             (_, ControlMessage::Bye { reason }) => {
                 path.end(SOUND);
                 self.clear();
+                self.keeping.forget();
                 self.phase = Phase::Over;
                 if let ByeReason::Protocol(text) = reason {
                     self.events.push_back(SoundSenderEvent::Refused(text));
@@ -161,26 +201,57 @@ impl SoundSender {
             }
             (Phase::Offered, ControlMessage::Ready) => {
                 self.phase = Phase::Streaming;
+                self.broken = None;
+                if !self.is_recorded {
+                    self.keeping.forget();
+                }
                 self.share(path, now);
                 self.events.push_back(SoundSenderEvent::Streaming);
+            }
+            (Phase::Offered | Phase::Streaming, ControlMessage::RecordSound { goes_on: true }) if !self.is_recorded => {
+                self.is_recorded = true;
+                self.keeping.begin();
+                if self.is_streaming() {
+                    self.share(path, now);
+                }
+                self.events.push_back(SoundSenderEvent::Recorded);
+            }
+            (Phase::Streaming, ControlMessage::RecordSound { goes_on: false }) if self.keeping.is_on() => {
+                path.end(SOUND);
+                self.linger(now);
+            }
+            // Both may say at once that they end.
+            (Phase::Lingering, ControlMessage::RecordSound { goes_on: false }) => {}
+            (Phase::Streaming | Phase::Lingering, ControlMessage::WantSound { first, count })
+                if self.keeping.is_on() =>
+            {
+                if !self.keeping.want(first, count) {
+                    path.violation("more sound is asked for than a recording may")?;
+                }
             }
             (_, _) => path.violation("a message that no receiver of sound sends")?,
         }
         Ok(())
     }
 
+    /// Lets nothing leave any more but what a recording lacks.
+    fn linger(&mut self, now: Timestamp) {
+        self.clear();
+        self.phase = Phase::Lingering;
+        self.linger_until = Some(now + LINGER);
+    }
+
     /// Tells the path what the stream takes.
     fn share(&self, path: &mut Path, now: Timestamp) {
         let Some(format) = self.format else { return };
         let copies = usize::from(self.redundancy.copies()) * copy_bytes_max(format);
-        let bytes = on_wire(SOUND_HEADER_BYTES + whole_bytes_max(format) + copies);
-        let interval = interval(format);
-        let needs = Bitrate::from_bps((8.0 * bytes as f64 / interval.as_secs_f64()) as u64);
-        path.begin(SOUND, Share { rank: SOUND_RANK, needs: Some(needs), interval }, now);
+        let late = if self.keeping.is_on() { late_rate(format).as_bps() } else { 0 };
+        let needs = Bitrate::from_bps(rate(format, copies).as_bps() + late);
+        path.begin(SOUND, Share { rank: SOUND_RANK, needs: Some(needs), interval: interval(format) }, now);
     }
 
     /// Takes the click that both shall hear.
-    pub fn set_click(&mut self, click: Option<Click>) {
+    pub fn set_click(&mut self, click: Option<Tempo>) {
         if self.phase == Phase::Streaming {
             self.control.push(ControlMessage::Click(click));
         }
@@ -193,6 +264,7 @@ impl SoundSender {
 
     /// Takes a packet. Its number is greater than that of the one before.
     pub fn on_packet(&mut self, packet: SoundPacket) {
+        self.keep(&packet);
         if !self.is_streaming() || Some(packet.format) != self.format {
             return;
         }
@@ -201,6 +273,25 @@ impl SoundSender {
             self.counters.packets_late += 1;
         }
         self.waiting.push_back(packet);
+    }
+
+    /// Keeps a packet for a recording: of a call, and of a short break in one.
+    fn keep(&mut self, packet: &SoundPacket) {
+        let is_wanted = match (self.phase, self.broken) {
+            (Phase::Streaming, _) => true,
+            (Phase::Lingering | Phase::Over, _) | (_, None) => false,
+            (_, Some(broken)) => {
+                let away = packet.capture.since(broken);
+                if away > AWAY_MAX {
+                    self.keeping.forget();
+                }
+                away <= BREAK_MAX
+            }
+        };
+        if is_wanted {
+            self.next = packet.number.wrapping_add(1);
+            self.keeping.keep(packet);
+        }
     }
 
     /// Returns the next datagram.
@@ -266,13 +357,48 @@ impl SoundSender {
         self.events.pop_front()
     }
 
-    /// Says that we stop; nothing leaves any more.
-    pub fn stop(&mut self) {
+    /// Returns the time to call [`Self::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Timestamp> {
+        [self.keeping.poll_timeout(), self.linger_until].into_iter().flatten().min()
+    }
+
+    /// Answers what a recording wants, slowly, and waits for it no longer than [`LINGER`].
+    pub fn handle_timeout(&mut self, now: Timestamp) {
+        let rate = late_rate(self.format.unwrap_or_default());
+        if matches!(self.phase, Phase::Streaming | Phase::Lingering)
+            && let Some(answer) = self.keeping.poll(rate, now)
+        {
+            self.counters.packets_again += 1;
+            self.control.push(answer);
+        }
+        if self.linger_until.is_some_and(|until| until <= now) {
+            self.bye();
+        }
+    }
+
+    /// Says that we stop: nothing leaves any more but what a recording at the other end lacks.
+    pub fn stop(&mut self, now: Timestamp) {
+        if self.phase == Phase::Streaming && self.keeping.is_on() {
+            self.linger(now);
+            self.control.push(ControlMessage::SoundEnds { next: self.next });
+        } else if self.phase != Phase::Lingering {
+            self.bye();
+        }
+    }
+
+    fn bye(&mut self) {
         self.clear();
+        self.keeping.forget();
+        self.linger_until = None;
         if !matches!(self.phase, Phase::Disconnected | Phase::Over) {
             self.control.push(ControlMessage::Bye { reason: ByeReason::Stopping });
         }
         self.phase = Phase::Over;
+    }
+
+    /// Returns true while a recording at the other end is waited for.
+    pub fn is_lingering(&self) -> bool {
+        self.phase == Phase::Lingering
     }
 
     /// Returns what has been counted.
@@ -284,6 +410,17 @@ impl SoundSender {
     pub fn copies(&self) -> u8 {
         self.redundancy.copies()
     }
+}
+
+/// Returns the rate of packets with so many bytes of copies, with all that is around them.
+fn rate(format: Format, copies: usize) -> Bitrate {
+    let bytes = on_wire(SOUND_HEADER_BYTES + whole_bytes_max(format) + copies);
+    Bitrate::from_bps((8.0 * bytes as f64 / interval(format).as_secs_f64()) as u64)
+}
+
+/// Returns the rate of what is sent again.
+fn late_rate(format: Format) -> Bitrate {
+    Bitrate::from_bps(rate(format, 0).as_bps() / LATE_PART)
 }
 
 /// Returns the form of copies.
@@ -316,9 +453,4 @@ fn copy_bytes_max(format: Format) -> usize {
     } else {
         adpcm::block_bytes(format.channels.count(), format.frames.into())
     }
-}
-
-/// Returns the time that the sound of a packet takes.
-fn interval(format: Format) -> Duration {
-    Duration::from_secs(1) * u32::from(format.frames) / RATE_HZ
 }

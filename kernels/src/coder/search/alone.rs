@@ -43,7 +43,7 @@ impl Search<'_> {
     /// Gives each unit a vector.
     pub(super) fn search_alone(&self, field: &mut Field, last: Option<&Field>, coarse: Option<&[Coarse; 2]>) {
         self.units_alone(field, Begin::Last(last, coarse));
-        if (self.effort > Effort::Low || last.is_none()) && !(self.is_late)() {
+        if (self.effort > Effort::Low || self.effort == Effort::Low && last.is_none()) && !(self.is_late)() {
             // What one unit has found helps those above and to the left of it, too.
             let found = field.clone();
             self.units_alone(field, Begin::Again(&found));
@@ -67,7 +67,7 @@ impl Search<'_> {
     fn slice_alone(&self, rows: Range<usize>, [columns, all_rows]: [usize; 2], begin: Begin<'_>) -> Vec<Found> {
         let mut found = Vec::<Found>::with_capacity(rows.len() * columns);
         let mut own = Vec::with_capacity(16);
-        let (is_quick, mut is_late) = (self.effort == Effort::Low, false);
+        let (is_quick, is_near, mut is_late) = (self.effort <= Effort::Low, self.effort == Effort::Near, false);
         let (last, steps) = match begin {
             Begin::Last(last, _) => (last, &THEREABOUTS[..]),
             Begin::Again(found) => (Some(found), &AROUND[..]),
@@ -113,6 +113,13 @@ impl Search<'_> {
             found.push(match begin {
                 Begin::Last(..) => self.best(cost, &own, |least| match least {
                     _ if is_late => 0,
+                    least if is_near => {
+                        if least <= enough {
+                            0
+                        } else {
+                            NEIGHBOUR_STRIDE
+                        }
+                    }
                     least if least <= enough => NEIGHBOUR_STRIDE,
                     _ => STRIDE,
                 }),

@@ -38,6 +38,19 @@ impl Search<'_> {
         }
     }
 
+    /// Joins the units of blocks that all have one motion.
+    pub(super) fn join_alike(&self, field: &mut Field) {
+        let layout = *field.layout();
+        for (x, y) in (0..layout.rows()).flat_map(|y| (0..layout.columns()).map(move |x| (x, y))) {
+            let motion = one(field.unit(2 * x, 2 * y));
+            let mut units = units(x, y).into_iter().filter(|&(x, y)| field.has_unit(x, y));
+            if units.all(|(x, y)| one(field.unit(x, y)) == motion) {
+                field.set_whole(x, y, true);
+                field.fill(BLOCK_CELLS * x, BLOCK_CELLS * y, BLOCK_CELLS, motion);
+            }
+        }
+    }
+
     /// The motion that block (x, y) has if it is joined.
     fn choose_joined(
         &self,
@@ -77,7 +90,7 @@ impl Search<'_> {
         let mut candidates = Vec::with_capacity(6);
         let more = [Motion::vector(costs.expected[0], costs.expected[1]), Motion::ZERO];
         motions.into_iter().chain(more).for_each(|motion| add(&mut candidates, motion));
-        if self.effort == Effort::Low {
+        if self.effort <= Effort::Low {
             candidates.sort_by_cached_key(|&motion| self.bits(costs.of(motion)) + self.without_overlap((x, y), motion));
             candidates.truncate(NEAREST);
         }

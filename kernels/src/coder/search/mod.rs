@@ -40,6 +40,12 @@ const CROSS: [[i32; 2]; 4] = [[1, 0], [-1, 0], [0, 1], [0, -1]];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Effort {
+    /// None: nothing moves.
+    Still,
+    /// None: what moved before goes on as it did.
+    Last,
+    /// Units alone, a little around vectors that are at hand: those beside, above and of the last frame.
+    Near,
     /// Units alone and joined.
     Low,
     /// Their overlap once, and cells.
@@ -71,10 +77,19 @@ pub(crate) struct Search<'a> {
 impl Search<'_> {
     /// The vectors of the picture, beginning with those of the last frame; `overlapped` is memory for pictures of its size.
     pub(crate) fn find(&self, last: Option<&Field>, overlapped: &mut Overlapped) -> Field {
-        let coarse = (last.is_none() || self.effort >= Effort::High)
+        match (self.effort, last) {
+            (Effort::Still, _) | (Effort::Last, None) => return Field::new(self.size),
+            (Effort::Last, Some(last)) => return last.clone(),
+            _ => {}
+        }
+        let coarse = (self.effort >= Effort::High || self.effort > Effort::Near && last.is_none())
             .then(|| [self.planes[0], self.reference_plane].map(|plane| Coarse::new(plane, self.size)));
         let mut field = split(self.size);
         self.search_alone(&mut field, last, coarse.as_ref());
+        if self.effort == Effort::Near {
+            self.join_alike(&mut field);
+            return field;
+        }
         self.overlap(&field, overlapped);
         self.join(&mut field, overlapped);
         if self.effort > Effort::Low {

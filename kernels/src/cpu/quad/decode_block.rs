@@ -9,6 +9,7 @@ use super::decode_lengths::{Lengths, check_lengths, quads_of, read_lengths};
 use super::decode_rans::{MARGIN, ROOM, RansReader, eight_at};
 use super::tile::{QUADS, TILE};
 use crate::cpu::simd::multiversion;
+use crate::fused::fused_short;
 use crate::reference::quad::{self, Damaged, Shape};
 use crate::reference::quantise::Quantiser;
 use crate::reference::rans::{payload_bits, raw_bytes};
@@ -206,6 +207,6 @@ fn dequantised(bits: u32, length: u32, quantiser: Quantiser) -> f32 {
     // Below the leading one: the low bits, then the sign. Without a leading one the magnitude is 0.
     let magnitude = (leading | bits) >> 1;
     let offset = if magnitude == 1 { quantiser.offset_of_one } else { quantiser.offset };
-    let value = (magnitude as i32 as f32).mul_add(quantiser.step, offset);
+    let value = fused_short(magnitude as i32 as f32, quantiser.step, offset);
     if magnitude == 0 { 0.0 } else { f32::from_bits(value.to_bits() | bits << 31) }
 }

@@ -63,7 +63,7 @@ fn merge_segments<T: VectorSample, O: Output<T>>(
     (to, pitch): (&mut [O], usize),
     windows: &mut [Window<T>],
 ) {
-    let pairs = level.pairs_per_task(windows.len());
+    let pairs = level.pairs_per_task(windows.len().min(rayon::current_num_threads()));
     let last = ((level.rows - 1) * pitch + level.columns).min(to.len());
     let tasks = to[..last].chunks_mut(2 * pairs * pitch).zip(windows.iter_mut()).enumerate();
     let run = |(index, (to, window)): (usize, (&mut [O], &mut Window<T>))| {

@@ -67,7 +67,7 @@ fn split_segments<T: VectorSample>(
     windows: &mut [Window<T>],
 ) {
     let (low_rows, high_rows) = (level.rows.div_ceil(2), level.rows / 2);
-    let pairs = level.pairs_per_task(windows.len());
+    let pairs = level.pairs_per_task(windows.len().min(rayon::current_num_threads()));
     let (beside, below) = bands.split_at_mut(place.below);
     let below = below[..high_rows * place.pitch].chunks_mut(pairs * place.pitch).map(Some);
     let below = below.chain(std::iter::repeat_with(|| None));

@@ -46,7 +46,7 @@ impl<T: VectorSample> Window<T> {
 /// Memory for rows on their way through a level.
 #[derive(Debug)]
 pub(super) struct WindowScratch<T> {
-    /// One for each thread.
+    /// One for each thread that there may be.
     pub(super) windows: Vec<Window<T>>,
     /// The rows at both ends of a level with [`LevelGeometry::has_separate_ends`].
     pub(super) ends: LineBuffer<T>,

@@ -13,8 +13,10 @@ use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 
 use super::channel::ChannelPrediction;
+use super::dering::ChannelDering;
 use super::params::FieldCells;
 use super::states::{DeviceStates, Place};
+use crate::motion::dering::Dering;
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, planes};
 use crate::opencl::backend;
@@ -32,6 +34,7 @@ pub(crate) struct OpenClPredictedDecoder {
     pipelines: Vec<ChannelPipeline>,
     channels: Vec<ChannelDecoder>,
     predictions: Vec<ChannelPrediction>,
+    derings: Vec<ChannelDering>,
     staging: Vec<Pinned<u8>>,
     cells: FieldCells,
     pub(super) states: DeviceStates,
@@ -75,6 +78,10 @@ impl OpenClPredictedDecoder {
             ChannelPrediction::new(&pipeline.queue, plane, units, cells.device(), residual, states.plane(any, channel))
         };
         let predictions = pipelines.iter().enumerate().map(prediction).collect::<Result<_>>()?;
+        let dering = |(channel, pipeline): (usize, &ChannelPipeline)| {
+            ChannelDering::new(&pipeline.queue, (params.chroma, params.size, channel), states.plane(any, channel))
+        };
+        let derings = pipelines.iter().enumerate().map(dering).collect::<Result<_>>()?;
         let staging = |pipeline: &ChannelPipeline| pipeline.queue.pinned(pipeline.width * pipeline.height);
         let staging = pipelines.iter().map(staging).collect::<Result<_>>()?;
         Ok(Self {
@@ -83,6 +90,7 @@ impl OpenClPredictedDecoder {
             pipelines,
             channels,
             predictions,
+            derings,
             staging,
             cells,
             states,
@@ -115,10 +123,10 @@ impl OpenClPredictedDecoder {
     }
 
     /// Transforms what was decoded of a channel back, makes the state `to` of that and, once the vectors are there, of the state
-    /// `from`, and starts to bring it to the host: the events of its samples and of everything.
-    fn bring(&mut self, index: usize, [from, to]: [Place; 2], cells: &Event) -> Result<[Event; 2]> {
+    /// `from`, filters it, and starts to bring it to the host: the events of its samples and of everything.
+    fn bring(&mut self, index: usize, [from, place]: [Place; 2], cells: &Event, dering: &Dering) -> Result<[Event; 2]> {
         let (pipeline, recorder) = (&self.pipelines[index], &mut self.recorder);
-        let (from, to) = (self.states.plane(from, index), self.states.plane(to, index));
+        let (from, to) = (self.states.plane(from, index), self.states.plane(place, index));
         if pipeline.queue.is_marked() {
             // The blocks may have been there before the vectors.
             pipeline.begin(&pipeline.queue.marker()?, recorder);
@@ -133,6 +141,12 @@ impl OpenClPredictedDecoder {
             pipeline.end(DeviceStage::Transform, first, recorder);
         }
         compensating.into_iter().for_each(|event| recorder.note(pipeline.channel, DeviceStage::Compensate, event));
+        if !dering.is_none() {
+            let filtering = self.derings[index].run(&pipeline.queue, dering, to, self.states.spare(index))?;
+            recorder.note(pipeline.channel, DeviceStage::Compensate, filtering);
+            self.states.take_filtered(place, index);
+        }
+        let to = self.states.plane(place, index);
         let samples = pipeline.queue.download(to, &mut self.staging[index], to.len())?;
         recorder.note(pipeline.channel, DeviceStage::Download, samples.clone());
         let damaged = self.channels[index].fetch_damaged(&pipeline.queue)?;
@@ -142,7 +156,7 @@ impl OpenClPredictedDecoder {
 
     fn run_finish(
         &mut self,
-        field: &Field,
+        (field, dering): (&Field, &Dering),
         (number_from, picture): (u64, &Picture),
         number: u64,
         out: &mut Picture,
@@ -152,7 +166,7 @@ impl OpenClPredictedDecoder {
         let state = (number_from, &planes[..]);
         let from = self.states.bring(state, &self.pipelines, &mut self.staging, &mut self.recorder)?;
         let to = self.states.oldest(Some(from));
-        let bring = (0..self.pipelines.len()).map(|index| self.bring(index, [from, to], &cells));
+        let bring = (0..self.pipelines.len()).map(|index| self.bring(index, [from, to], &cells, dering));
         let running = bring.collect::<Result<Vec<_>>>()?;
         let planes = self.staging.iter().zip(&running).map(|(staging, [there, _])| (staging.values(), there));
         copy_planes(planes, out.data_mut())?;
@@ -192,13 +206,13 @@ impl DeviceDecoder for OpenClPredictedDecoder {
 
     fn finish(
         &mut self,
-        field: &Field,
+        slices: (&Field, &Dering),
         from: (u64, &Picture),
         number: u64,
         out: &mut Picture,
     ) -> Result<(), DecodeError> {
         check_target(out, self.params.size, &self.params)?;
-        let result = self.run_finish(field, from, number, out);
+        let result = self.run_finish(slices, from, number, out);
         self.settle(result)
     }
 

@@ -15,9 +15,11 @@ use picture::params::StreamParams;
 
 use super::channel::ChannelPrediction;
 use super::decoder::OpenClPredictedDecoder;
+use super::dering::{ChannelDering, ChannelGains};
 use super::params::FieldCells;
 use super::residual::{ChannelResidual, Distances};
 use super::states::Place;
+use crate::motion::dering::{Dering, Gains};
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, planes};
 use crate::opencl::quad::block_coder::FrameCoder;
@@ -42,6 +44,7 @@ pub(crate) struct OpenClPredictedEncoder {
     uploads: Uploads,
     channels: Vec<PredictedChannel>,
     distances: Distances,
+    gains: ChannelGains,
     cells: FieldCells,
     staging: Vec<Pinned<u8>>,
     /// Place of the prediction of the frame in work, and later of its state.
@@ -60,6 +63,7 @@ struct PredictedChannel {
     prediction: ChannelPrediction,
     residual: ChannelResidual,
     restorer: ChannelRestorer,
+    dering: ChannelDering,
 }
 
 impl OpenClPredictedEncoder {
@@ -86,10 +90,17 @@ impl OpenClPredictedEncoder {
             channels.push(PredictedChannel {
                 prediction: ChannelPrediction::new(&pipeline.queue, plane, units, cells.device(), None, state)?,
                 residual: ChannelResidual::new(pipeline, state)?,
+                dering: ChannelDering::new(&pipeline.queue, plane, state)?,
                 restorer: ChannelRestorer::new(&Square::from(pipeline), &blocks)?,
             });
             channel_blocks.push(blocks);
         }
+        let gains = ChannelGains::new(
+            &pipelines[0].queue,
+            params.size,
+            channels[0].residual.source(),
+            decoder.states.plane(place, 0),
+        )?;
         let (areas, rate) = areas_and_rate(device, layout.blocks().len());
         Ok(Self {
             params: *params,
@@ -99,6 +110,7 @@ impl OpenClPredictedEncoder {
             uploads,
             channels,
             distances,
+            gains,
             cells,
             staging,
             place,
@@ -165,17 +177,28 @@ impl OpenClPredictedEncoder {
         Ok(CodedFrame { reference: 0, header, ends, data })
     }
 
-    fn run_state(&mut self, number: u64, out: &mut Picture) -> Result<()> {
+    fn run_state(&mut self, number: u64, dering: &Dering, out: &mut Picture) -> Result<Vec<Gains>> {
         let FrameCoder { pipelines, recorder, .. } = &mut self.coder;
+        let states = &mut self.decoder.states;
         let mut running = Vec::with_capacity(pipelines.len());
-        for (index, (pipeline, channel)) in pipelines.iter().zip(&self.channels).enumerate() {
-            let (queue, state) = (&pipeline.queue, self.decoder.states.plane(self.place, index));
+        for (index, (pipeline, channel)) in pipelines.iter().zip(&mut self.channels).enumerate() {
+            let (queue, unfiltered) = (&pipeline.queue, states.plane(self.place, index));
             if let Some(restoring) = channel.restorer.run(queue, self.header)? {
                 pipeline.begin(&restoring, recorder);
                 recorder.note(pipeline.channel, DeviceStage::Code, restoring);
             }
             pipeline.invert(recorder)?;
-            recorder.note(pipeline.channel, DeviceStage::Compensate, channel.residual.add(pipeline, state)?);
+            recorder.note(pipeline.channel, DeviceStage::Compensate, channel.residual.add(pipeline, unfiltered)?);
+            if index == 0 {
+                recorder.note(pipeline.channel, DeviceStage::Compensate, self.gains.run(queue, unfiltered)?);
+                recorder.note(pipeline.channel, DeviceStage::Download, self.gains.fetch(queue)?);
+            }
+            if !dering.is_none() {
+                let filtering = channel.dering.run(queue, dering, unfiltered, states.spare(index))?;
+                recorder.note(pipeline.channel, DeviceStage::Compensate, filtering);
+                states.take_filtered(self.place, index);
+            }
+            let state = states.plane(self.place, index);
             let event = queue.download(state, &mut self.staging[index], state.len())?;
             pipeline.end(DeviceStage::Transform, &event, recorder);
             recorder.note(pipeline.channel, DeviceStage::Download, event.clone());
@@ -184,11 +207,11 @@ impl OpenClPredictedEncoder {
         }
         let planes = self.staging.iter().zip(&running).map(|(staging, there)| (staging.values(), there));
         copy_planes(planes, out.data_mut())?;
-        self.decoder.states.keep(self.place, number);
+        states.keep(self.place, number);
         if self.is_measured {
             self.computing = Duration::from_nanos(recorder.timeline()?.computing_ns());
         }
-        Ok(())
+        Ok(self.gains.there())
     }
 
     /// Passes on a result. After a failure nothing may still use the staging memory when the next frame fills it, and nobody knows
@@ -222,8 +245,8 @@ impl DeviceEncoder for OpenClPredictedEncoder {
         self.distances.sums()
     }
 
-    fn state(&mut self, number: u64, out: &mut Picture) -> Result<(), DecodeError> {
-        let result = self.run_state(number, out);
+    fn state(&mut self, number: u64, dering: &Dering, out: &mut Picture) -> Result<Vec<Gains>, DecodeError> {
+        let result = self.run_state(number, dering, out);
         Ok(self.settle(result)?)
     }
 
@@ -248,12 +271,12 @@ impl DeviceDecoder for OpenClPredictedEncoder {
 
     fn finish(
         &mut self,
-        field: &Field,
+        slices: (&Field, &Dering),
         from: (u64, &Picture),
         number: u64,
         out: &mut Picture,
     ) -> Result<(), DecodeError> {
-        self.decoder.finish(field, from, number, out)
+        self.decoder.finish(slices, from, number, out)
     }
 
     fn times(&self) -> DecodeTimes {

@@ -15,9 +15,13 @@ use crate::coder::proven::distances;
 use crate::coder::tests::picture as slopes;
 use crate::cpu::colour;
 use crate::cpu::motion::compensate::CpuPredictor;
+use crate::cpu::motion::dering::CpuDering;
+use crate::cpu::motion::planes::Bordered;
 use crate::cpu::{CpuDecoder, CpuEncoder};
+use crate::motion::dering::tests::any_dering;
+use crate::motion::dering::{Dering, Gains};
 use crate::motion::field::Field;
-use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, Predictor, ResidualDecoder, ResidualEncoder};
+use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, Predictor, ResidualDecoder, ResidualEncoder, planes};
 use crate::opencl::find;
 use crate::{Picture, PictureRef, Target};
 
@@ -52,13 +56,20 @@ struct Processor {
     predictor: CpuPredictor,
     encoder: CpuEncoder,
     decoder: CpuDecoder,
+    filter: CpuDering,
 }
 
 impl Processor {
     fn new(params: &StreamParams) -> Self {
         let decoder = CpuDecoder::new(params, BlockLayout::new(params), String::new());
         let predictor = CpuPredictor::new(params.chroma, params.size);
-        Self { params: *params, predictor, encoder: CpuEncoder::new(params, String::new()), decoder }
+        Self {
+            params: *params,
+            predictor,
+            encoder: CpuEncoder::new(params, String::new()),
+            decoder,
+            filter: CpuDering::new(params.chroma, params.size),
+        }
     }
 
     fn predict(&mut self, field: &Field, state: &Picture) -> Picture {
@@ -72,6 +83,20 @@ impl Processor {
         let mut state = prediction.clone();
         self.decoder.add_residual(frame, &mut state).unwrap();
         state
+    }
+
+    fn filtered(&mut self, dering: &Dering, state: &Picture) -> Picture {
+        let mut filtered = state.clone();
+        self.filter.take(state);
+        self.filter.filter(dering, &mut filtered);
+        filtered
+    }
+
+    /// Returns the gains of the picture filtered last.
+    fn gains(&self, luma: &[u8]) -> Vec<Gains> {
+        let mut source = Bordered::new(self.params.size);
+        source.take(self.params.size, luma);
+        self.filter.gains(&source)
     }
 }
 
@@ -113,15 +138,19 @@ fn frames_are_those_of_the_processor(device: &Arc<Device>, params: &StreamParams
         let wanted = distances(&own, prediction.data(), params.size.width(), params.size.pixels());
         assert_eq!(DeviceEncoder::distances(&encoder), wanted, "{case}");
         let (mut found, at) = (Picture::for_stream(params.chroma, params.size), 10 * number as u64);
-        encoder.state(at, &mut found).unwrap();
-        let state_of_all = processor.state(&ReceivedFrame::from(&coded), &prediction);
+        let dering = any_dering(params.size, number as u64);
+        let unfiltered = processor.state(&ReceivedFrame::from(&coded), &prediction);
+        let state_of_all = processor.filtered(&dering, &unfiltered);
+        let gains = processor.gains(planes(params.chroma, params.size, &own)[0]);
+        assert!(encoder.state(at, &dering, &mut found).unwrap() == gains, "the gains, {case}");
         assert!(found == state_of_all, "the state, {case}");
         if number % 3 == 0 {
             // What the receiver has is the next frame's reference.
             let received = harmed(&coded, number);
             encoder.start(&received, 0).unwrap();
-            encoder.finish(&field, (*from, state), at + 1, &mut found).unwrap();
+            encoder.finish((&field, &dering), (*from, state), at + 1, &mut found).unwrap();
             let replayed = processor.state(&received, &prediction);
+            let replayed = processor.filtered(&dering, &replayed);
             assert!(found == replayed, "the state with gaps, {case}");
             states.push((at + 1, replayed));
         } else {

@@ -10,6 +10,7 @@ use picture::frame::{Channel, FrameSize};
 use picture::params::Boundary;
 
 use crate::motion::ACTIVITY_SIDE;
+use crate::motion::dering::{GAINS_STEP, STRENGTHS, SUM_BITS, TAPS};
 use crate::motion::field::{CELL_WEIGHT, Field, HALF_TAPS, Motion, UNIT, UNIT_CELLS, Unit};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
 use crate::opencl::transform::params;
@@ -23,6 +24,7 @@ const HALVES: [&str; 2] =
     [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/compensate_halves.cl")];
 const COMPENSATE: [&str; 2] =
     [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/compensate.cl")];
+const DERING: [&str; 2] = [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/dering.cl")];
 const RESIDUAL: [&str; 3] = [
     include_str!("../../../cl/shared/common.cl"),
     include_str!("../../../cl/transform/colour.cl"),
@@ -125,6 +127,19 @@ pub(crate) fn compensate_program(device: &Device, side: usize, eighths: usize, a
 /// Returns the kernels for what a prediction leaves, likewise.
 pub(crate) fn residual_program(device: &Device) -> Result<Program> {
     device.build(&params::header(&device.tuning, Boundary::Symmetric).define("ACTIVITY_SIDE", ACTIVITY_SIDE), &RESIDUAL)
+}
+
+/// Returns the kernels of the filter in the loop, likewise.
+pub(crate) fn dering_program(device: &Device) -> Result<Program> {
+    let taps = TAPS.into_iter().flat_map(|([right, below], weight)| [right, below, weight.into()]);
+    let header = params::header(&device.tuning, Boundary::Symmetric)
+        .define("TAP_COUNT", TAPS.len())
+        .define("STRENGTH_COUNT", STRENGTHS.len())
+        .define("SUM_BITS", SUM_BITS)
+        .define("GAINS_STEP", GAINS_STEP)
+        .line(&table("TAPS", "int", taps))
+        .line(&table("STRENGTHS", "int", STRENGTHS.map(i32::from)));
+    device.build(&header, &DERING)
 }
 
 /// Returns how many eighths of a sample are a quarter of one of luma, in chroma whose units have `side` samples.

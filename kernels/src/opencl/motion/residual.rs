@@ -11,6 +11,8 @@ use crate::opencl::transform::channel::ChannelPipeline;
 
 /// Kernels between the samples of a channel and what a prediction leaves of them.
 pub(crate) struct ChannelResidual {
+    /// The samples themselves, in bytes.
+    source: Buffer<u8>,
     take: Kernel,
     add: Kernel,
 }
@@ -21,9 +23,16 @@ impl ChannelResidual {
         let program = residual_program(pipeline.queue.device())?;
         let (plane, pitch) = pipeline.transform.samples();
         let (pitch, width) = (("pitch", pitch.into()), ("width", pipeline.width.into()));
-        let take = [("plane", plane.arg()), pitch, ("prediction", state.arg()), width];
+        let source = pipeline.queue.buffer(pipeline.width * pipeline.height)?;
+        let take = [("plane", plane.arg()), pitch, ("prediction", state.arg()), width, ("source", source.arg())];
         let add = [("residual", plane.arg()), pitch, ("state", state.arg()), width];
-        Ok(Self { take: kernel(&program, "take_prediction", &take)?, add: kernel(&program, "add_residual", &add)? })
+        let (take, add) = (kernel(&program, "take_prediction", &take)?, kernel(&program, "add_residual", &add)?);
+        Ok(Self { source, take, add })
+    }
+
+    /// Returns the samples that a prediction was taken from last, in bytes.
+    pub(crate) fn source(&self) -> &Buffer<u8> {
+        &self.source
     }
 
     /// Starts to take a prediction from the samples; returns the kernel's event, if the queue notes it.

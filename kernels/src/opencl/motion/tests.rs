@@ -9,14 +9,17 @@ use device::settings::Tuning;
 use picture::frame::{Chroma, FrameSize};
 
 use super::channel::ChannelPrediction;
+use super::dering::ChannelDering;
 use super::params::{Cell, cell_count, write_cells};
 use crate::Picture;
 use crate::coder::any_field;
-use crate::coder::tests::picture;
+use crate::coder::tests::{picture, quiet_picture};
+use crate::motion::dering::tests::any_dering;
 use crate::motion::field::{Field, Motion};
 use crate::motion::predictor::plane_size;
 use crate::opencl::find;
 use crate::reference::compensate::compensate;
+use crate::reference::dering::dering;
 
 /// Items of a row of residuals beyond the plane's own.
 const GAP: usize = 3;
@@ -104,5 +107,34 @@ fn any_vector_is_that_of_the_reference() {
         let mut field = Field::new(size);
         field.fill(0, 0, 8, Motion::vector(x, y));
         assert!(on_device(&device, (chroma, &state), &field, None) == compensate(&state, chroma, &field), "{x} {y}");
+    }
+}
+
+#[test]
+fn filtered_states_are_those_of_the_reference_at_ugly_sizes() {
+    let sizes = [(1, 1), (2, 3), (17, 31), (1, 40), (65, 1), (33, 31), (130, 97)];
+    let (devices, chromas) = (devices(), [Chroma::C420, Chroma::C444, Chroma::Grey]);
+    for (at, (width, height)) in sizes.into_iter().enumerate() {
+        let (chroma, size) = (chromas[at % 3], FrameSize::new(width, height).unwrap());
+        let unfiltered = quiet_picture(chroma, size);
+        for (device, seed) in devices.iter().flat_map(|device| (1..4).map(move |seed| (device, seed))) {
+            let squares = any_dering(size, seed);
+            let mut wanted = unfiltered.clone();
+            dering(&mut wanted, chroma, &squares);
+            let (mut found, mut rest) = (Vec::new(), unfiltered.data());
+            for channel in 0..chroma.channels().len() {
+                let plane = plane_size(chroma, size, channel).0.pixels();
+                let queue = Queue::with(device, true).unwrap();
+                let from = queue.constant(rest.split_off(..plane).unwrap()).unwrap();
+                let to = queue.constant(&vec![77; plane]).unwrap();
+                let mut filter = ChannelDering::new(&queue, (chroma, size, channel), &to).unwrap();
+                filter.run(&queue, &squares, &from, &to).unwrap();
+                let mut there = queue.pinned(plane).unwrap();
+                queue.download(&to, &mut there, plane).unwrap();
+                queue.finish().unwrap();
+                found.extend_from_slice(there.values());
+            }
+            assert!(found == wanted.data(), "{size} {chroma:?} {seed}");
+        }
     }
 }

@@ -60,6 +60,8 @@ pub(crate) enum Kind {
     Duet,
     J2k,
     Jp2,
+    Mkv,
+    Mp4,
 }
 
 impl Kind {
@@ -85,6 +87,8 @@ impl Kind {
             Self::Duet => "duet",
             Self::J2k => "j2k",
             Self::Jp2 => "jp2",
+            Self::Mkv => "mkv",
+            Self::Mp4 => "mp4",
         }
     }
 }
@@ -102,7 +106,12 @@ impl Output {
     /// Creates or empties the file at `path`.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
-        Ok(Self { path: path.to_owned(), writer: BufWriter::with_capacity(1 << 20, file), written: 0, finished: false })
+        Ok(Self::of(file, path))
+    }
+
+    /// Writes into `file`, which is, or goes on to, what is called `path`.
+    pub(crate) fn of(file: File, path: &Path) -> Self {
+        Self { path: path.to_owned(), writer: BufWriter::with_capacity(1 << 20, file), written: 0, finished: false }
     }
 
     /// Appends `bytes`.

@@ -1,5 +1,6 @@
 //! Files of pictures of any kind, read and written.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -82,10 +83,20 @@ impl Reader {
     }
 }
 
+/// Takes a picture.
+type Take = Box<dyn FnMut(&[u8]) -> Result<()>>;
+
 /// Writes decoded pictures, all of the same [`PictureInfo`] in a planar format.
 pub(crate) enum Writer {
-    Still { path: PathBuf, kind: Kind, info: PictureInfo, written: bool },
+    Still {
+        path: PathBuf,
+        kind: Kind,
+        info: PictureInfo,
+        written: bool,
+    },
     Y4m(y4m::Y4mOutput),
+    /// Each picture is given away.
+    Each(Take),
 }
 
 impl Writer {
@@ -100,10 +111,16 @@ impl Writer {
         }
     }
 
+    /// Writes a clip into `file`, from where it goes on to what is called `path`.
+    pub(crate) fn to(file: File, path: &Path, info: PictureInfo) -> Result<Self> {
+        y4m::Y4mOutput::to(file, path, info).map(Self::Y4m)
+    }
+
     /// Appends a picture.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<()> {
         match self {
             Self::Y4m(writer) => writer.write(data),
+            Self::Each(take) => take(data),
             Self::Still { path, written: true, .. } => {
                 bail!("{} can hold only one of the frames: write them to a .y4m file", path.display())
             }
@@ -117,7 +134,7 @@ impl Writer {
     /// Ends the file.
     pub(crate) fn finish(self) -> Result<()> {
         match self {
-            Self::Still { .. } => Ok(()),
+            Self::Still { .. } | Self::Each(_) => Ok(()),
             Self::Y4m(writer) => writer.finish(),
         }
     }

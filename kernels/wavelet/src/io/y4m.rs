@@ -61,6 +61,15 @@ pub(crate) struct Y4mOutput {
 impl Y4mOutput {
     /// Creates a clip at `path`; `info.format` is planar or grey, an error for any other.
     pub(crate) fn create(path: &Path, info: PictureInfo) -> Result<Self> {
+        Self::begin(path, info, || Output::create(path))
+    }
+
+    /// Begins a clip in `file`, from where it goes on to what is called `path`; as [`Self::create`] otherwise.
+    pub(crate) fn to(file: File, path: &Path, info: PictureInfo) -> Result<Self> {
+        Self::begin(path, info, || Ok(Output::of(file, path)))
+    }
+
+    fn begin(path: &Path, info: PictureInfo, output: impl FnOnce() -> Result<Output>) -> Result<Self> {
         let chroma = match info.format {
             PixelFormat::Grey8 => Chroma::Grey,
             PixelFormat::I444 => Chroma::C444,
@@ -69,7 +78,7 @@ impl Y4mOutput {
         };
         let PictureInfo { size, depth, raster, colour, frame_rate, .. } = info;
         let header = Y4mHeader { size, rate: Some(frame_rate), chroma, raster, depth, colour };
-        let output = Output::create(path)?;
+        let output = output()?;
         let writer = Y4mWriter::new(output, &header).with_context(|| cannot_write(path))?;
         Ok(Self { path: path.to_owned(), writer })
     }

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use lab::jpeg2000::{self, Colour, Image, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Target};
-use picture::frame::{ColourSpace, FrameSize};
+use picture::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 use picture::params::Levels;
 
 use crate::args::{CodingArgs, ColoursName, ComputeArgs, LossArgs, PredictionName, ProfileName};
 use crate::args::{ProgressionName, RateArgs, TransformArgs};
 use crate::fault::Damaged;
-use crate::io::Kind;
+use crate::io::{Kind, PictureInfo, rgb};
 use crate::options;
 
 mod read;
@@ -68,6 +68,26 @@ pub(crate) fn encode(
     std::fs::write(output, &bytes).with_context(|| format!("{} cannot be written", output.display()))?;
     let bits_per_pixel = bytes.len() as f64 * 8.0 / size.pixels() as f64;
     Ok(format!("{}, {} bytes, {bits_per_pixel:.4} bit per pixel\n", described(&image), bytes.len()))
+}
+
+/// Writes a decoded picture without further loss: its planes to .j2k, what they look like to .jp2, which has a name for RGB.
+pub(crate) fn keep(output: &Path, info: &PictureInfo, data: &[u8], compute: &ComputeArgs) -> Result<()> {
+    let is_named = Kind::of(output, &KINDS)? == Kind::Jp2;
+    let image = if is_named && info.format != PixelFormat::Grey8 && info.colour != ColourSpace::JPEG {
+        ensure!(
+            info.depth == BitDepth::Eight,
+            "{}: a .jp2 file has no name for Y, Cb and Cr of 10 bits: write to .j2k",
+            output.display()
+        );
+        let rgb = PictureInfo { format: PixelFormat::Rgb8, ..*info };
+        of_picture(&rgb, &rgb::from_planar(info, data))
+    } else {
+        of_picture(info, data)
+    };
+    let mut options = Options::new(Target::Lossless);
+    options.wrapping = is_named.then_some(image.colour);
+    let bytes = jpeg2000::encode(&image, &options, (compute.backend, compute.device.as_deref()))?;
+    std::fs::write(output, &bytes).with_context(|| format!("{} cannot be written", output.display()))
 }
 
 /// Checks that nothing is asked for that these files do not have.

@@ -55,7 +55,7 @@ fn jpeg_is_coded_and_a_photo_stands_upright() {
 fn content_decides_and_not_the_name() {
     let folder = Folder::new("content");
     let coded = folder.path("a.duet");
-    let png = fs::read(golden("../../../../receiver/assets/screenshot.png")).unwrap();
+    let png = fs::read(golden("../../../../receiver/assets/missing.png")).unwrap();
     for (name, bytes) in [
         ("a.png", jpeg(None)),
         ("b.jpg", png),

@@ -7,6 +7,7 @@ mod clips;
 mod damage;
 mod effects;
 mod errors;
+mod export;
 mod jpeg2000;
 mod measurements;
 mod oracles;

@@ -49,10 +49,10 @@ impl Levels {
         Self { bars: [Bar::EMPTY; 2] }
     }
 
-    /// Takes what both sides sound like now.
-    pub(super) fn take(&mut self, own: Level, other: Level, now: Timestamp) {
+    /// Takes what both sides sound like now; the card's callback holds the other's peak, which may be over between two looks.
+    pub(super) fn take(&mut self, own: Level, (other, peak): (Level, Level), now: Timestamp) {
         self.bars[0].take(own, now);
-        self.bars[1].take(other, now);
+        self.bars[1] = Bar { level: other, peak, peaked: now };
     }
 
     /// Returns the rows that they take of a window of so many.
@@ -112,12 +112,13 @@ mod tests {
         let at = |ms: u64| Timestamp::from_us(10_000_000 + 1_000 * ms);
         let mut levels = Levels::new();
         assert_eq!(lit(&levels), [0, 0]);
-        levels.take(Level::of(1.0), Level::of(0.1), at(0));
+        let other = |level, peak| (Level::of(level), Level::of(peak));
+        levels.take(Level::of(1.0), other(0.1, 0.1), at(0));
         // Full scale, and 20 of 60 decibels below.
         assert_eq!(lit(&levels), [300, 200]);
-        levels.take(Level::SILENCE, Level::of(0.01), at(100));
+        levels.take(Level::SILENCE, other(0.01, 0.1), at(100));
         assert_eq!(lit(&levels), [2, 102]);
-        levels.take(Level::SILENCE, Level::of(0.01), at(1_600));
+        levels.take(Level::SILENCE, other(0.01, 0.01), at(1_600));
         assert_eq!(lit(&levels), [0, 100]);
     }
 }

@@ -7,6 +7,8 @@ mod camera_picture;
 #[allow(unsafe_code, reason = "Xlib is told what to do at the end of the X server")]
 mod display_loss;
 mod enlarged;
+#[cfg(feature = "window")]
+mod face;
 mod headless;
 #[cfg(feature = "window")]
 mod keys;
@@ -41,13 +43,15 @@ use picture::params::StreamParams;
 
 use crate::report::Status;
 
+#[cfg(feature = "window")]
+pub use self::face::{Face, Layer, Press, Said, SharedFace};
 pub use self::headless::Headless;
 pub use self::recorder::Recorder;
 pub use self::spec::{HELP, SinkSpec, UnknownSink, open};
 pub use self::video_output::{VideoOutputError, VideoOutputProblem};
 pub use self::virtual_camera::VirtualCamera;
 #[cfg(feature = "window")]
-pub use self::window::Window;
+pub use self::window::{HeldWindow, Window};
 pub use self::window_parts::WindowParts;
 
 /// Errors of opening or using a sink.
@@ -112,6 +116,9 @@ pub trait Sink {
 
     /// Sets the sentence to show while no picture comes; none: pictures come. Called whenever that changes.
     fn notice(&mut self, _notice: Option<&str>) {}
+
+    /// Covers the last picture, which is not to be seen any more: the other side hides its own. Its next picture takes that back.
+    fn cover(&mut self) {}
 
     /// Says something for a moment.
     fn say(&mut self, _text: &str) {}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use common::units::Timestamp;
 
+use super::face::Said;
 use super::levels::Levels;
 use super::text::{Canvas, Letters};
 use crate::report::Status;
@@ -34,10 +35,13 @@ pub(super) const CALL_KEYS: [&str; 4] = [
 ];
 
 /// The keys of a call with sound.
-pub(super) const SOUND_KEYS: [&str; 3] = [
+pub(super) const SOUND_KEYS: [&str; 6] = [
     "Space  your microphone off and on",
     "Left, Right  the other side softer or louder",
     "C    a click that both of you hear, on and off",
+    "B    a bar counted in for both of you",
+    "A    a tone of 440 Hz for both of you, on and off",
+    "P    hear yourself as late as the other side",
 ];
 
 /// The texts, and which of them are shown.
@@ -111,6 +115,24 @@ impl Overlay {
     /// Forgets the message when its time is over; true if it did.
     pub(super) fn expire(&mut self, now: Timestamp) -> bool {
         self.message.take_if(|(_, until)| *until <= now).is_some()
+    }
+
+    /// Returns true while the picture is dimmed, since none comes.
+    pub(super) fn is_dim(&self) -> bool {
+        self.notice.is_some()
+    }
+
+    /// Returns the texts, for a face that shows them its way.
+    pub(super) fn said(&self) -> Said {
+        Said {
+            line: self.status.line.clone(),
+            details: self.status.details.clone(),
+            notice: self.notice.clone(),
+            alert: self.alert.clone(),
+            message: self.message.as_ref().map(|(text, _)| text.clone()),
+            sends: self.sends,
+            ..Said::default()
+        }
     }
 
     /// Returns the rows of a canvas of that size on which something may be shown.

@@ -31,6 +31,11 @@ impl SelfView {
         self.picture = OwnPicture::default();
     }
 
+    /// Returns true while it is wanted.
+    pub(super) fn is_shown(&self) -> bool {
+        self.is_shown
+    }
+
     /// Takes the newest picture; true if there is one.
     pub(super) fn renew(&mut self) -> bool {
         let new = self.side.take();

@@ -1,6 +1,7 @@
 //! A window of a desktop: what keys do, when it is drawn, how it ends. The libraries that open one are behind [`Pane`].
 
 pub(super) mod composition;
+mod held;
 mod painter;
 mod pane;
 mod unbroken;
@@ -8,6 +9,7 @@ mod with_minifb;
 mod with_winit;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::config::WindowBackend;
@@ -16,13 +18,16 @@ use kernels::{Converter, Picture};
 use net::clock;
 use picture::effects::Effects;
 use picture::params::StreamParams;
-use shell::settings::LatencyLimit;
+use shell::settings::{LatencyLimit, practice_said, tone_said};
+use sound::click::Metre;
 
 use self::composition::{Composition, comfortable};
+pub use self::held::HeldWindow;
 use self::pane::{Key, Pane};
 use self::with_minifb::MinifbPane;
 use self::with_winit::WinitPane;
 use super::awake::Awake;
+use super::face::{Layer, Press, Said};
 use super::keys::{Escape, Pointer};
 use super::levels::Levels;
 use super::self_view::SelfView;
@@ -32,6 +37,9 @@ use crate::sound::Audible;
 
 /// Time after which an unchanged picture is drawn again, in case something covered it.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Tone to tune by, hertz.
+const CONCERT_HZ: f64 = 440.0;
 
 /// A resizable window that keeps the picture's shape.
 pub struct Window {
@@ -56,10 +64,24 @@ pub struct Window {
 impl Window {
     /// Opens the window.
     pub fn open(fullscreen: bool, parts: WindowParts) -> Result<Self, SinkError> {
-        let WindowParts { backend, status_line, own, latency_limit, sound } = parts;
-        let pane = open_pane(backend, fullscreen)?;
+        let pane = open_pane(parts.backend, fullscreen)?;
+        Self::on(pane, None, fullscreen, parts)
+    }
+
+    /// Shows pictures in a window that is open already, under its face.
+    pub fn within(held: &HeldWindow, parts: WindowParts) -> Result<Self, SinkError> {
+        Self::on(Box::new(held.clone()), Some(held.layer()), false, parts)
+    }
+
+    fn on(
+        pane: Box<dyn Pane>,
+        face: Option<Arc<Mutex<Layer>>>,
+        fullscreen: bool,
+        parts: WindowParts,
+    ) -> Result<Self, SinkError> {
+        let WindowParts { status_line, own, latency_limit, sound, .. } = parts;
         let mut opened = Self {
-            composition: Composition::new(pane.size(), status_line, own),
+            composition: Composition::new(pane.size(), status_line, own).under(face),
             pane,
             fullscreen: false,
             converter: None,
@@ -87,7 +109,7 @@ impl Window {
     fn draw(&mut self) -> Result<(), SinkError> {
         self.frame_size = self.pane.size();
         if let (Some(sound), Some(levels)) = (&self.sound, &mut self.composition.overlay.levels) {
-            levels.take(sound.side.level(), sound.level(), clock::now());
+            levels.take(sound.side.level(), sound.levels(), clock::now());
         }
         self.pane.show(&mut self.composition)?;
         self.is_stale = false;
@@ -97,9 +119,10 @@ impl Window {
 
     /// Does what keys pressed since the last look mean.
     fn look(&mut self) -> Result<(), SinkError> {
-        let news = self.pane.look()?;
+        let news = self.pane.look(Duration::ZERO)?;
         self.is_stale |= news.is_bare || !news.keys.is_empty();
-        for key in news.keys {
+        let keys = news.keys.into_iter().chain(self.renew()?);
+        for key in keys {
             let now = clock::now();
             let Composition { overlay, own, .. } = &mut self.composition;
             match key {
@@ -160,7 +183,29 @@ impl Window {
                 }
                 Key::Click => {
                     if let Some(sound) = &self.sound {
-                        overlay.say(click_said(sound.side.switch_click()), now);
+                        overlay.say(click_said(sound.side.switch_click(now)), now);
+                    }
+                }
+                Key::CountIn => {
+                    if let Some(sound) = &self.sound {
+                        let metre = sound.side.begin_click(None, false, now);
+                        overlay.say(format!("A bar is counted in for both of you: {metre}"), now);
+                    }
+                }
+                Key::Tone => {
+                    if let Some(sound) = &self.sound {
+                        let hz = sound.side.tone_hz().is_none().then_some(CONCERT_HZ);
+                        sound.side.set_tone_hz(hz);
+                        overlay.say(tone_said(hz), now);
+                    }
+                }
+                Key::Practice => {
+                    if let Some(sound) = &self.sound {
+                        let is_on = own.is_some() && !sound.side.is_practising();
+                        sound.side.set_practising(is_on);
+                        let said =
+                            if own.is_some() { practice_said(is_on) } else { "Only in a call you hear yourself" };
+                        overlay.say(said, now);
                     }
                 }
                 Key::Escape if self.escape.press(now) => self.ends = true,
@@ -168,6 +213,21 @@ impl Window {
             }
         }
         Ok(())
+    }
+
+    /// Makes the pages of a face anew; returns what its buttons mean.
+    fn renew(&mut self) -> Result<Vec<Key>, SinkError> {
+        let Composition { overlay, own, face: Some(_), .. } = &self.composition else { return Ok(Vec::new()) };
+        let said = Said {
+            is_muted: self.sound.as_ref().map(|sound| sound.side.is_muted()),
+            own_shown: own.as_ref().is_some_and(SelfView::is_shown),
+            is_fullscreen: self.fullscreen,
+            ..overlay.said()
+        };
+        let (is_new, pressed) = self.pane.renew(Some(&said))?;
+        self.is_stale |= is_new;
+        self.ends |= pressed.contains(&Press::HangUp);
+        Ok(pressed.into_iter().filter_map(Key::of_press).collect())
     }
 
     fn look_at_pointer(&mut self, now: Timestamp) {
@@ -217,6 +277,11 @@ impl Sink for Window {
         }
     }
 
+    fn cover(&mut self) {
+        self.composition.clear(self.composition.size);
+        self.is_stale = true;
+    }
+
     fn say(&mut self, text: &str) {
         self.composition.overlay.say(text, clock::now());
         self.is_stale = true;
@@ -250,8 +315,8 @@ fn open_pane(backend: WindowBackend, fullscreen: bool) -> Result<Box<dyn Pane>, 
     let by_minifb = || MinifbPane::open(fullscreen).map(|pane| Box::new(pane) as Box<dyn Pane>);
     match backend {
         WindowBackend::Minifb => by_minifb(),
-        WindowBackend::Winit => Ok(Box::new(WinitPane::open()?)),
-        WindowBackend::Auto => match WinitPane::open() {
+        WindowBackend::Winit => Ok(Box::new(WinitPane::open(None)?)),
+        WindowBackend::Auto => match WinitPane::open(None) {
             Ok(pane) => Ok(Box::new(pane)),
             Err(refused) => match by_minifb() {
                 Ok(pane) => {
@@ -279,9 +344,9 @@ fn muted_said(is_muted: bool) -> &'static str {
     if is_muted { "Your microphone is off: nobody hears you" } else { "Your microphone is on" }
 }
 
-/// Returns the sentence about the click, of so many beats a minute; none: there is none.
-fn click_said(tempo: Option<f64>) -> String {
-    tempo.map_or_else(|| "No click".to_owned(), |tempo| format!("Both of you hear {tempo} beats a minute"))
+/// Returns the sentence about the click of this metre; none: there is none.
+fn click_said(metre: Option<Metre>) -> String {
+    metre.map_or_else(|| "No click".to_owned(), |metre| format!("Both of you hear {metre}, after one bar"))
 }
 
 /// Returns the sentence about the highest rate to send at, which may be at its end already.

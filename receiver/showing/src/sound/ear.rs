@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use net::clock;
 use net::lock::lock;
+use sound::RATE_HZ;
 use sound::observed::{Controls, Observed};
 
 /// View of what a card plays, and wishes for it.
@@ -14,6 +16,17 @@ pub struct Ear {
     pub controls: Controls,
     /// From the callback to the air, frames.
     pub output_latency_frames: u32,
+}
+
+impl Ear {
+    /// Returns the time from the microphone there to the air here, us. `offset_us`: the sender's clock less this one's. None: nothing is
+    /// heard.
+    pub(super) fn delay_us(&self, offset_us: i64) -> Option<i64> {
+        let heard = self.observed.heard()?;
+        let local_us = clock::of_monotonic(heard.local_us).as_us() as i64;
+        let out_us = i64::from(self.output_latency_frames) * 1_000_000 / i64::from(RATE_HZ);
+        Some(local_us.saturating_sub((heard.capture_us as i64).saturating_sub(offset_us)).saturating_add(out_us))
+    }
 }
 
 /// The ear of the card that is open now, if one is; clones share it.

@@ -12,10 +12,11 @@ use net::clock;
 use net::limited;
 use net::link::{Action, LinkState, Stream};
 use rtrb::Producer;
+use shell::record::Tap;
 use shell::settings::SoundSide;
 use sound::click::Tempo;
 use sound::playout::Feed;
-use sound::unit::{UNIT_BYTES_MAX, Unit};
+use sound::unit::Unit;
 
 use super::ear::Hearing;
 
@@ -37,12 +38,43 @@ pub struct HearingLink {
     tempo: Option<Tempo>,
     hearing: Hearing,
     side: SoundSide,
-    action: Option<Action>,
+    recording: Option<Tap>,
+    is_stopping: bool,
 }
 
 impl HearingLink {
     pub(super) fn new(ends: Receiver<Ends>, hearing: Hearing, side: SoundSide) -> Self {
-        Self { stream: SoundReceiver::new(), ends, end: None, tempo: None, hearing, side, action: None }
+        Self {
+            stream: SoundReceiver::new(),
+            ends,
+            end: None,
+            tempo: None,
+            hearing,
+            side,
+            recording: None,
+            is_stopping: false,
+        }
+    }
+
+    /// Records what comes, also what comes too late to be heard.
+    pub fn record(&mut self, recording: Option<Tap>) {
+        if recording.is_some() {
+            self.stream.record();
+        }
+        self.recording = recording;
+    }
+
+    /// Ends the recording: what lacks now will not come any more.
+    pub fn end_recording(&mut self) {
+        self.stream.end_recording();
+        self.take_recorded(clock::now());
+        self.side.set_lacking(self.recording.as_ref().map(|_| self.stream.lacking()));
+    }
+
+    fn take_recorded(&mut self, now: Timestamp) {
+        while let Some(sound) = self.stream.poll_recorded() {
+            self.recording.iter().for_each(|recording| recording.sound(sound.clone(), now));
+        }
     }
 
     /// Returns the ear of the card that is open.
@@ -61,13 +93,7 @@ impl HearingLink {
                     self.stream.ready(path, now);
                     limited!(info, "the other side sends sound");
                 }
-                SoundReceiverEvent::Click(click) => {
-                    self.side.set_click_there(click);
-                    // The newest word counts, whoever says it.
-                    if click.is_some() {
-                        self.side.set_click(None);
-                    }
-                }
+                SoundReceiverEvent::Click(click) => self.side.on_click_there(click, path.clock().offset_us()),
                 SoundReceiverEvent::Ended => limited!(info, "the other side sends no more sound"),
             }
         }
@@ -76,30 +102,23 @@ impl HearingLink {
 
 /// Returns the click that both hear, on this machine's monotonic clock. `offset_us`: the peer's clock less this one's.
 fn tempo(side: &SoundSide, offset_us: Option<i64>) -> Option<Tempo> {
-    let (click, offset_us) = match (side.click(), side.click_there()) {
-        (Some(own), _) => (own, 0),
-        (None, Some(there)) => (there, offset_us?),
-        (None, None) => return None,
-    };
-    let start_us = clock::to_monotonic(click.start).saturating_add_signed(offset_us.saturating_neg());
-    Tempo::new(f64::from(click.tempo_mbpm) / 1e3, click.beats, 0, true, start_us).ok()
+    let (tempo, is_theirs) = side.click()?;
+    let offset_us = if is_theirs { offset_us? } else { 0 };
+    let start_us =
+        clock::to_monotonic(Timestamp::from_us(tempo.start_us)).saturating_add_signed(offset_us.saturating_neg());
+    Some(Tempo { start_us, ..tempo })
 }
 
 /// Gives each sound of a packet to `put`.
 fn units(header: &SoundHeader, sounds: Bodies<'_>, now: Timestamp, mut put: impl FnMut(&Unit)) {
     let mut unit = Unit {
-        number: header.number,
-        format: header.format,
         epoch: header.epoch,
         capture_us: header.envelope.capture.as_us(),
         arrival_us: clock::to_monotonic(now),
-        copies_back: 0,
         copies: header.copies,
         is_muted: header.is_muted,
         level: header.level,
-        body: sound::unit::Body::Whole,
-        len: 0,
-        bytes: [0; UNIT_BYTES_MAX],
+        ..Unit::new(header.number, header.format)
     };
     if header.is_muted {
         put(&unit);
@@ -121,7 +140,8 @@ impl Stream for HearingLink {
 
     fn on_disconnected(&mut self, _: &mut Path, _: Timestamp) {
         self.stream.on_disconnected();
-        self.side.set_click_there(None);
+        self.side.set_received(self.stream.counters().packets_received);
+        self.side.forget_click_there();
     }
 
     fn on_control(&mut self, message: ControlMessage, path: &mut Path, _: Timestamp) -> Result<(), ProtocolViolation> {
@@ -134,6 +154,7 @@ impl Stream for HearingLink {
             // For what has no room the ring keeps count.
             units(&header, sounds, now, |unit| _ = feed.push(unit));
         }
+        self.take_recorded(now);
     }
 
     fn on_tick(&mut self, _: Option<LinkState>, path: &mut Path, now: Timestamp) {
@@ -146,35 +167,45 @@ impl Stream for HearingLink {
         {
             self.tempo = tempo;
         }
+        self.stream.on_tick(now);
+        self.take_recorded(now);
+        self.side.set_lacking(self.recording.as_ref().map(|_| self.stream.lacking()));
         self.side.set_received(self.stream.counters().packets_received);
-        if let Some(ear) = self.hearing.ear() {
-            ear.controls.set_volume(self.side.volume());
-        }
+        let ear = self.hearing.ear();
+        ear.iter().for_each(|ear| ear.controls.set_volume(self.side.volume()));
+        let delay_us = ear.and_then(|ear| ear.delay_us(path.clock().offset_us()?));
+        self.side.set_ear_us(delay_us.and_then(|delay_us| u32::try_from(delay_us).ok()));
     }
 
     fn on_stop(&mut self, _: Timestamp) {
         self.stream.stop();
-        self.action = Some(Action::End);
+        self.side.set_received(self.stream.counters().packets_received);
+        self.is_stopping = true;
     }
 
     fn poll_control(&mut self) -> Option<ControlMessage> {
         self.stream.poll_control()
     }
 
-    /// A call goes on as long as its pictures do.
+    /// A call goes on as long as its pictures do, and until its recording has what it lacks.
     fn keeps_call(&self) -> bool {
-        false
+        self.stream.is_ending()
+    }
+
+    fn holds_connection(&self) -> bool {
+        self.stream.is_ending()
     }
 
     fn poll_action(&mut self, path: &mut Path, now: Timestamp) -> Option<Action> {
         self.take_events(path, now);
-        self.action.take()
+        self.take_recorded(now);
+        (self.is_stopping && !self.stream.is_ending()).then_some(Action::End)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use common::wire::control::Click;
+    use sound::click::Metre;
 
     use super::*;
 
@@ -182,26 +213,24 @@ mod tests {
     fn a_click_is_the_same_instant_by_both_clocks_and_the_own_one_counts() {
         let side = SoundSide::default();
         assert_eq!(tempo(&side, Some(5)), None);
-        let click = |start_us| Click { tempo_mbpm: 90_000, beats: 3, start: Timestamp::from_us(start_us) };
-        let at = |start_us| {
-            let start_us = clock::to_monotonic(Timestamp::from_us(start_us));
-            Tempo::new(90.0, 3, 0, true, start_us).ok()
-        };
-        side.set_click_there(Some(click(9_000_000)));
+        let metre = Metre::new(90_000, 3).unwrap();
+        let click = |start_us| Tempo { metre, count_in_bars: 1, goes_on: true, start_us };
+        let at = |start_us| Some(click(clock::to_monotonic(Timestamp::from_us(start_us))));
+        side.on_click_there(Some(click(9_000_000)), None);
         assert_eq!(tempo(&side, None), None, "nobody knows yet when that is");
         // The peer's clock is two seconds ahead, or behind.
         assert_eq!(tempo(&side, Some(2_000_000)), at(7_000_000));
         assert_eq!(tempo(&side, Some(-2_000_000)), at(11_000_000));
         for (start_us, offset_us) in [(u64::MAX, 0), (u64::MAX, i64::MIN), (0, i64::MAX)] {
-            side.set_click_there(Some(click(start_us)));
+            side.on_click_there(Some(click(start_us)), Some(offset_us));
             assert!(tempo(&side, Some(offset_us)).is_some(), "whatever a peer makes up");
         }
-        side.set_click(Some(click(3_000_000)));
-        assert_eq!(tempo(&side, Some(2_000_000)), at(3_000_000));
-        let [near, far] = [3_000_900, 3_001_000].map(at);
+        side.begin_click(Some(metre), true, Timestamp::from_us(3_000_000));
+        assert_eq!(tempo(&side, Some(2_000_000)), at(6_000_000), "a second, and a bar of two");
+        let [near, far] = [6_000_900, 6_001_000].map(at);
         let is_near =
-            |other: Option<Tempo>| at(3_000_000).zip(other).is_some_and(|(own, other)| own.is_near(&other, TEMPO_US));
-        assert!(is_near(near) && !is_near(far) && !is_near(Tempo::new(91.0, 3, 0, true, 0).ok()));
+            |other: Option<Tempo>| at(6_000_000).zip(other).is_some_and(|(own, other)| own.is_near(&other, TEMPO_US));
+        assert!(is_near(near) && !is_near(far));
     }
 
     #[test]

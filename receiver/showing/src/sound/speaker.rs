@@ -15,7 +15,9 @@ use shell::threads::{Ending, join, spawn};
 use sound::click::{Click, Tempo};
 use sound::conceal::Concealer;
 use sound::format::{CHANNELS_MAX, Channels};
+use sound::own::Own;
 use sound::playout::{self, Playout, Receiving};
+use sound::tone::Tone;
 use sound::{Cycle, RATE_HZ};
 
 use super::ear::{Ear, Hearing};
@@ -23,8 +25,8 @@ use super::link::{Ends, HearingLink};
 
 /// Changes of the click that wait for the callback.
 const TEMPI: usize = 8;
-/// Time between two looks of the worker at what was heard: two periods of 128 samples.
-const WORK_EACH: Duration = Duration::from_millis(5);
+/// Time between two looks of the worker at what was heard: it computes anew each 512 samples.
+const WORK_EACH: Duration = Duration::from_millis(10);
 
 /// Makes the callback's half for each card that is opened.
 pub struct Speaker {
@@ -59,8 +61,9 @@ impl Speaker {
     }
 
     /// Returns what a card calls that has been opened; the one before is heard no more.
-    pub fn half(&self, card: &CardInfo) -> Box<dyn Playback> {
-        let Receiving { feed, playout, concealer, observed, controls } = playout::new(playout::Options::default());
+    /// `own`: what the same machine captures.
+    pub fn half(&self, card: &CardInfo, own: Option<Own>) -> Box<dyn Playback> {
+        let Receiving { feed, playout, concealer, observed, controls } = playout::new();
         controls.set_volume(self.side.volume());
         self.hearing.set(Ear { observed, controls, output_latency_frames: card.output_latency_frames });
         // Threads that have ended take none.
@@ -72,6 +75,9 @@ impl Speaker {
             channels: card.playback.map_or(CHANNELS_MAX, Channels::count),
             tempi: tempi_end,
             click: Click::default(),
+            tone: Tone::default(),
+            own,
+            side: self.side.clone(),
             hearing: self.hearing.clone(),
             latency_us: u64::from(card.output_latency_frames) * 1_000_000 / u64::from(RATE_HZ),
         })
@@ -100,7 +106,7 @@ fn work(concealers: &Receiver<Concealer>, is_over: &AtomicBool) {
                 thread::park_timeout(WORK_EACH);
             }
             // A card opens at its leisure.
-            None => thread::park_timeout(20 * WORK_EACH),
+            None => thread::park_timeout(10 * WORK_EACH),
         }
     }
 }
@@ -110,6 +116,9 @@ struct Half {
     channels: usize,
     tempi: Consumer<Option<Tempo>>,
     click: Click,
+    tone: Tone,
+    own: Option<Own>,
+    side: SoundSide,
     hearing: Hearing,
     /// From the callback to the air.
     latency_us: u64,
@@ -121,8 +130,13 @@ impl Playback for Half {
         while let Ok(tempo) = self.tempi.pop() {
             self.click.set(tempo);
         }
-        self.click.add(samples, self.channels, cycle.us + self.latency_us);
-        // Both together are no louder than full scale.
+        let air_us = cycle.us + self.latency_us;
+        if let Some(own) = &mut self.own {
+            own.add(samples, self.channels, air_us, self.side.own_delay_us());
+        }
+        self.click.add(samples, self.channels, air_us);
+        self.tone.add(self.side.tone_hz(), samples, self.channels);
+        // All together are no louder than full scale.
         samples.iter_mut().for_each(|sample| *sample = sample.clamp(-1.0, 1.0));
     }
 }

@@ -16,14 +16,15 @@ use shell::sound::{Role, hurry};
 use shell::threads::{Ending, join, spawn};
 use sound::format::{Channels, Coding, Format};
 use sound::opus;
+use sound::tone::Tone;
 
 use super::link::SoundLink;
 use super::microphone::{Captured, Microphone, Period};
 use super::packets::Packets;
 use super::wanted::Wanted;
 
-/// Packets that may wait for the network's thread.
-const PACKETS: usize = 64;
+/// Packets that may wait for the network's thread: a second and more, since a recording takes also what is too late for the ear.
+const PACKETS: usize = 1_024;
 /// Longest sleep of the thread, so that it sees its end.
 const SLEEP: Duration = Duration::from_millis(250);
 /// Rate of Opus for each channel, bits a second.
@@ -47,11 +48,12 @@ fn format_of(config: &SoundConfig, coding: Coding) -> Format {
 }
 
 impl Coder {
-    /// Starts the thread. Returns it, the link that takes its packets, and what gives each card its callback.
+    /// Starts the thread; `records`: whether what is sent is recorded here. Returns it, the link that takes its packets, and what gives each card its callback.
     pub fn start(
         config: &SoundConfig,
         waker: &Waker,
         side: &SoundSide,
+        records: bool,
     ) -> Result<(Self, SoundLink, Microphone), Failure> {
         let (rings, rings_end) = channel();
         let (packets, packets_end) = sync_channel(PACKETS);
@@ -65,7 +67,7 @@ impl Coder {
             let (config, wanted, is_over) = (config.clone(), wanted.clone(), Arc::clone(&is_over));
             let (waker, side) = (waker.clone(), side.clone());
             move || {
-                run(&Work { config, wanted, is_over, waker, side, rings: rings_end, packets });
+                run(&Work { config, records, wanted, is_over, waker, side, rings: rings_end, packets });
                 Ok(())
             }
         };
@@ -86,6 +88,7 @@ impl Coder {
 
 struct Work {
     config: SoundConfig,
+    records: bool,
     wanted: Wanted,
     is_over: Arc<AtomicBool>,
     waker: Waker,
@@ -96,9 +99,10 @@ struct Work {
 
 fn run(work: &Work) {
     hurry(Role::Sound);
-    let mut packets = Packets::new(format_of(&work.config, work.wanted.get()), opus_bps(&work.config));
+    let mut packets = Packets::new(format_of(&work.config, work.wanted.get()), opus_bps(&work.config), work.records);
     let mut ring: Option<Captured> = None;
     let mut period = Vec::new();
+    let mut tone = Tone::default();
     while !work.is_over.load(Ordering::Relaxed) {
         if let Some(newer) = work.rings.try_iter().last() {
             ring = Some(newer);
@@ -109,9 +113,9 @@ fn run(work: &Work) {
             period.resize(samples, 0.0);
             let Some(captured) = &mut ring else { break };
             let (taken, _) = captured.samples.pop_partial_slice(&mut period);
+            tone.add(work.side.tone_hz(), taken, work.config.channels.count());
             let put = |packet: SoundPacket| {
                 work.side.set_level(packet.level);
-                // A network's thread that stands still gets none that would be too late.
                 has_put |= work.packets.try_send(packet).is_ok();
             };
             packets.take(taken, cycle, work.side.is_muted(), clock::of_monotonic, put);

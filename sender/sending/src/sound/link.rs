@@ -3,18 +3,21 @@
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use common::config::Peer;
+use common::config::{Peer, PublicKey};
 use common::path::{Path, ProtocolViolation};
 use common::stats::SoundSentCounts;
 use common::stream::sound::{SoundPacket, SoundSender, SoundSenderEvent};
 use common::units::{Bitrate, Timestamp};
-use common::wire::control::{Click, ControlMessage};
+use common::wire::control::ControlMessage;
 use net::limited;
 use net::link::{Action, LinkState, Stream};
 use net::quoted::Quoted;
+use shell::record::Tap;
 use shell::settings::SoundSide;
+use sound::click::Tempo;
 use sound::format::Coding;
 
+use super::own::OwnRecording;
 use super::wanted::Wanted;
 
 /// Line on which PCM leaves too little for pictures, for so long, and the line from which on it does not, bits a second.
@@ -33,19 +36,44 @@ pub struct SoundLink {
     /// Time since which the line asks for the other coding.
     other_since: Option<Timestamp>,
     side: SoundSide,
-    click: Option<Click>,
-    action: Option<Action>,
+    /// The own word about the click that the other side knows; none: its own word counts there, too.
+    click: Option<Option<Tempo>>,
+    /// The peer that was connected last.
+    peer: Option<PublicKey>,
+    recording: Option<OwnRecording>,
+    is_stopping: bool,
 }
 
 impl SoundLink {
     pub(super) fn new(packets: Receiver<SoundPacket>, wanted: Wanted, is_automatic: bool, side: SoundSide) -> Self {
         let stream = SoundSender::new();
-        Self { stream, packets, wanted, is_automatic, other_since: None, side, click: None, action: None }
+        Self {
+            stream,
+            packets,
+            wanted,
+            is_automatic,
+            other_since: None,
+            side,
+            click: Some(None),
+            peer: None,
+            recording: None,
+            is_stopping: false,
+        }
+    }
+
+    /// Records what is sent, as it was captured.
+    pub fn record(&mut self, recording: Option<Tap>) {
+        self.recording = recording.map(OwnRecording::new);
     }
 
     fn take_packets(&mut self, path: &mut Path, now: Timestamp) {
         while let Ok(packet) = self.packets.try_recv() {
             self.stream.set_format(packet.format, path, now);
+            match &mut self.recording {
+                Some(recording) if self.stream.is_streaming() => recording.on_packet(&packet, now),
+                Some(recording) => recording.on_pause(),
+                None => {}
+            }
             self.stream.on_packet(packet);
         }
     }
@@ -54,11 +82,23 @@ impl SoundLink {
         while let Some(event) = self.stream.poll_event() {
             match event {
                 SoundSenderEvent::Streaming => limited!(info, "sound is sent"),
+                SoundSenderEvent::Recorded => limited!(info, "the other side records the sound"),
                 SoundSenderEvent::Refused(reason) => {
                     limited!(info, "the other side takes no sound: {}", Quoted(&reason));
                 }
             }
         }
+    }
+
+    /// Tells what has been sent.
+    fn report(&self) {
+        let counters = self.stream.counters();
+        let counts = SoundSentCounts {
+            sound_packets_sent: counters.packets_sent,
+            sound_packets_unsent: counters.packets_late,
+            sound_bytes_sent: counters.bytes_sent,
+        };
+        self.side.set_sent(counts, self.stream.is_streaming());
     }
 
     /// Changes the coding where the line asks for it for long enough. A low rate that somebody asked for does not, nor a line that is not
@@ -89,17 +129,19 @@ fn other_coding(coding: Coding, line: Bitrate) -> Option<(Coding, Duration)> {
 }
 
 impl Stream for SoundLink {
-    fn on_connected(&mut self, _: &Peer, path: &mut Path, _: Timestamp) {
-        self.stream.on_connected(path);
+    fn on_connected(&mut self, peer: &Peer, path: &mut Path, now: Timestamp) {
+        let is_same = self.peer.replace(peer.key) == Some(peer.key);
+        self.stream.on_connected(is_same, path, now);
     }
 
     fn on_greeted(&mut self, _: &mut Path) {
         self.stream.on_greeted();
     }
 
-    fn on_disconnected(&mut self, path: &mut Path, _: Timestamp) {
-        self.stream.on_disconnected(path);
-        self.click = None;
+    fn on_disconnected(&mut self, path: &mut Path, now: Timestamp) {
+        self.stream.on_disconnected(path, now);
+        self.click = Some(None);
+        self.report();
     }
 
     fn on_control(
@@ -118,22 +160,25 @@ impl Stream for SoundLink {
     fn on_tick(&mut self, _: Option<LinkState>, path: &mut Path, now: Timestamp) {
         self.take_packets(path, now);
         self.follow_line(path, now);
-        let counters = self.stream.counters();
-        self.side.set_sent(SoundSentCounts {
-            sound_packets_sent: counters.packets_sent,
-            sound_packets_unsent: counters.packets_late,
-            sound_bytes_sent: counters.bytes_sent,
-        });
-        let click = self.side.click();
-        if self.stream.is_streaming() && self.click != click {
-            self.click = click;
-            self.stream.set_click(click);
+        self.report();
+        let click = self.side.own_click();
+        if self.stream.is_streaming() && std::mem::replace(&mut self.click, click) != click {
+            click.into_iter().for_each(|click| self.stream.set_click(click));
         }
     }
 
-    fn on_stop(&mut self, _: Timestamp) {
-        self.stream.stop();
-        self.action = Some(Action::End);
+    fn handle_timeout(&mut self, _: &mut Path, now: Timestamp) {
+        self.stream.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Timestamp> {
+        self.stream.poll_timeout()
+    }
+
+    fn on_stop(&mut self, now: Timestamp) {
+        self.stream.stop(now);
+        self.report();
+        self.is_stopping = true;
     }
 
     fn poll_control(&mut self) -> Option<ControlMessage> {
@@ -145,14 +190,18 @@ impl Stream for SoundLink {
         self.stream.poll_datagram(path, now)
     }
 
-    /// A call goes on as long as its pictures do.
+    /// A call goes on as long as its pictures do, and until a recording at the other end has what it lacks.
     fn keeps_call(&self) -> bool {
-        false
+        self.stream.is_lingering()
+    }
+
+    fn holds_connection(&self) -> bool {
+        self.stream.is_lingering()
     }
 
     fn poll_action(&mut self, _: &mut Path, _: Timestamp) -> Option<Action> {
         self.take_events();
-        self.action.take()
+        (self.is_stopping && !self.stream.is_lingering()).then_some(Action::End)
     }
 }
 

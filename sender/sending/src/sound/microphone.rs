@@ -5,7 +5,7 @@ use std::thread::Thread;
 
 use cards::{Capture, CardInfo};
 use rtrb::{Consumer, Producer, RingBuffer};
-use sound::{Cycle, RATE_HZ};
+use sound::{Cycle, RATE_HZ, own};
 
 /// Samples that a ring holds: half a second of two channels.
 const SAMPLES: usize = RATE_HZ as usize;
@@ -40,20 +40,21 @@ impl Microphone {
         Self { coder, rings }
     }
 
-    /// Returns what a card calls that has been opened; the one before gives nothing any more.
-    pub fn half(&self, card: &CardInfo) -> Box<dyn Capture> {
+    /// Returns what a card calls that has been opened; the one before gives nothing any more. `own`: gets the same.
+    pub fn half(&self, card: &CardInfo, own: Option<own::Captured>) -> Box<dyn Capture> {
         let (periods, periods_end) = RingBuffer::new(PERIODS);
         let (samples, samples_end) = RingBuffer::new(SAMPLES);
         // A coder that has ended takes none.
         let _ = self.rings.send(Captured { periods: periods_end, samples: samples_end });
         let latency_us = u64::from(card.input_latency_frames) * 1_000_000 / u64::from(RATE_HZ);
-        Box::new(Half { periods, samples, latency_us, coder: self.coder.clone() })
+        Box::new(Half { periods, samples, own, latency_us, coder: self.coder.clone() })
     }
 }
 
 struct Half {
     periods: Producer<Period>,
     samples: Producer<f32>,
+    own: Option<own::Captured>,
     /// From the air to the callback.
     latency_us: u64,
     coder: Thread,
@@ -61,11 +62,12 @@ struct Half {
 
 impl Capture for Half {
     fn capture(&mut self, samples: &[f32], cycle: Cycle) {
+        let cycle = Cycle { us: cycle.us.saturating_sub(self.latency_us), ..cycle };
+        self.own.iter_mut().for_each(|own| own.push(samples, cycle.us));
         // A period for which there is no room is lost whole: the coder sees that by the next one's time.
         if self.periods.slots() > 0 && self.samples.slots() >= samples.len() {
             let (_, rest) = self.samples.push_partial_slice(samples);
             debug_assert!(rest.is_empty(), "there was room");
-            let cycle = Cycle { us: cycle.us.saturating_sub(self.latency_us), ..cycle };
             let _ = self.periods.push(Period { cycle, samples: samples.len() });
         }
         // The one system call of the callback: a futex that wakes a thread and does not wait.

@@ -5,6 +5,7 @@
 mod coder;
 mod link;
 mod microphone;
+mod own;
 mod packets;
 mod wanted;
 

@@ -24,13 +24,16 @@ pub(super) struct Packets {
     adpcm: AdpcmEncoder,
     /// None but of Opus.
     opus: Option<Encoder>,
+    /// True if packets of Opus have what was captured, too.
+    keeps_captured: bool,
     /// Gain at the end of the last packet: it follows the mute without a jump.
     gain: f32,
 }
 
 impl Packets {
-    /// Creates packets of this format. `bps`: rate of Opus, bits a second.
-    pub(super) fn new(format: Format, bps: u32) -> Self {
+    /// Creates packets of this format. `bps`: rate of Opus, bits a second; `keeps_captured`: whether packets of Opus have what was
+    /// captured, too.
+    pub(super) fn new(format: Format, bps: u32, keeps_captured: bool) -> Self {
         Self {
             format,
             number: 0,
@@ -39,6 +42,7 @@ impl Packets {
             next_frame: 0,
             adpcm: AdpcmEncoder::default(),
             opus: encoder(format, bps),
+            keeps_captured,
             gain: 1.0,
         }
     }
@@ -116,8 +120,16 @@ impl Packets {
         let level = if is_silent { Level::SILENCE } else { own };
         let number = self.number;
         self.number = number.wrapping_add(1);
-        let mut packet =
-            SoundPacket { number, format, capture, is_muted: is_silent, level, whole: Vec::new(), adpcm: Vec::new() };
+        let mut packet = SoundPacket {
+            number,
+            format,
+            capture,
+            is_muted: is_silent,
+            level,
+            whole: Vec::new(),
+            adpcm: Vec::new(),
+            captured: Vec::new(),
+        };
         if is_silent {
             return packet;
         }
@@ -125,6 +137,10 @@ impl Packets {
             packet.whole.resize(OPUS_BYTES_MAX, 0);
             let bytes = self.opus.as_mut().map_or(0, |opus| opus.encode(block, &mut packet.whole));
             packet.whole.truncate(bytes);
+            if self.keeps_captured {
+                packet.captured.resize(2 * block.len(), 0);
+                pcm::encode_16(block, &mut packet.captured);
+            }
             return packet;
         }
         packet.whole.resize(format.whole_bytes().unwrap_or_default(), 0);
@@ -175,7 +191,7 @@ mod tests {
 
     impl Card {
         fn new(format: Format) -> Self {
-            Self { packets: Packets::new(format, 128_000), frame: 1_000, made: Vec::new() }
+            Self { packets: Packets::new(format, 128_000, true), frame: 1_000, made: Vec::new() }
         }
 
         fn period(&mut self, frames: u64, value: f32, is_muted: bool) {
@@ -276,5 +292,6 @@ mod tests {
         (0..30).for_each(|_| card.period(64, 0.1, false));
         assert_eq!(card.made.len(), 16);
         assert!(card.made.iter().all(|packet| packet.whole.len() == 40 && packet.adpcm.is_empty()));
+        assert!(card.made.iter().all(|packet| packet.captured.len() == 480), "for a recording here");
     }
 }

@@ -37,6 +37,7 @@ impl Unusable {
 pub struct Health {
     /// True while the device has gone.
     lost: AtomicBool,
+    withheld: AtomicBool,
     unusable: [AtomicU64; Unusable::ALL.len()],
     trouble: Mutex<Option<String>>,
 }
@@ -50,6 +51,16 @@ impl Health {
     /// Returns true while the device has gone.
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Says whether no pictures are to be sent, wherever there are some.
+    pub fn set_withheld(&self, withheld: bool) {
+        self.withheld.store(withheld, Ordering::Relaxed);
+    }
+
+    /// Returns true while no pictures are to be sent.
+    pub fn is_withheld(&self) -> bool {
+        self.withheld.load(Ordering::Relaxed)
     }
 
     /// Counts a picture that cannot be used.

@@ -8,6 +8,7 @@ pub mod health;
 mod input;
 mod jpeg;
 mod mjpeg;
+mod nothing;
 mod open;
 pub mod pattern;
 mod samples;

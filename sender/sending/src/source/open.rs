@@ -4,7 +4,7 @@ use common::config::SenderConfig;
 use net::failure::{Failure, Kind};
 use picture::frame::{FrameRate, FrameSize};
 
-use super::{FrameSource, SourceSpec, Speed, camera, file, pattern, strip};
+use super::{FrameSource, SourceSpec, Speed, camera, file, nothing, pattern, strip};
 
 /// Opens the source that `spec` names; `config` gives what it leaves open.
 pub fn open(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSource>, Failure> {
@@ -14,6 +14,7 @@ pub fn open(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSou
             Box::new(camera::Camera::open(*index, size.or(config.size), rate.or(config.frame_rate))?)
         }
         SourceSpec::Pattern { .. } => Box::new(pattern::Pattern::new(size, rate)),
+        SourceSpec::None => Box::new(nothing::Nothing),
         SourceSpec::Strip { .. } => Box::new(strip::Strip::new(size, rate)),
         SourceSpec::File { layout, path, repeat, is_live, pace } => {
             let usual = config.frame_rate.unwrap_or(FrameRate::USUAL);
@@ -45,7 +46,7 @@ pub fn asked(spec: &SourceSpec, config: &SenderConfig) -> (FrameSize, FrameRate)
         | SourceSpec::Pattern { size, rate }
         | SourceSpec::Strip { size, rate } => (size, rate),
         SourceSpec::File { pace: Speed::Rate(rate), .. } => (None, Some(rate)),
-        SourceSpec::File { .. } => (None, None),
+        SourceSpec::File { .. } | SourceSpec::None => (None, None),
     };
     let size = size.or(config.size).unwrap_or(FrameSize::USUAL);
     (size, rate.or(config.frame_rate).unwrap_or(FrameRate::USUAL))

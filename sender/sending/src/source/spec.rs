@@ -7,7 +7,7 @@ use net::failure::Failure;
 use picture::frame::{FrameRate, FrameSize};
 
 /// The forms that a source can have, for messages and help.
-pub const FORMS: &str = "camera[:index=0][:size=1280x720][:fps=30], pattern[:size=1280x720][:fps=30], \
+pub const FORMS: &str = "camera[:index=0][:size=1280x720][:fps=30], none (a call with sound only), pattern[:size=1280x720][:fps=30], \
                          strip[:size=1280x720][:fps=30] (the time, for latency-film), y4m:PATH[:loop][:live][:fps=N] (PATH may be -), mjpeg:PATH[:loop][:live][:fps=N] or \
                          duet:PATH[:loop][:live][:fps=N], such as a recording (fps=0: as fast as it goes; live: pictures that come \
                          too fast are left out, as a camera's are)";
@@ -24,6 +24,8 @@ pub enum SourceSpec {
         /// Rate asked for.
         rate: Option<FrameRate>,
     },
+    /// No pictures: sound only.
+    None,
     /// A moving test picture.
     Pattern {
         /// Size; without one, 1280x720.
@@ -89,6 +91,7 @@ impl SourceSpec {
             "camera" => return live(true).map(|(index, size, rate)| Self::Camera { index, size, rate }),
             "pattern" => return live(false).map(|(_, size, rate)| Self::Pattern { size, rate }),
             "strip" => return live(false).map(|(_, size, rate)| Self::Strip { size, rate }),
+            "none" if text == kind => return Ok(Self::None),
             "y4m" => Layout::Y4m,
             "mjpeg" => Layout::Mjpeg,
             "duet" => Layout::Duet,
@@ -160,6 +163,7 @@ mod tests {
     fn every_form_is_read() {
         let (size, rate) = (FrameSize::new(17, 31).ok(), FrameRate::new(60, 1));
         check("camera", SourceSpec::Camera { index: 0, size: None, rate: None });
+        check("none", SourceSpec::None);
         check("camera:index=2:size=17x31:fps=60", SourceSpec::Camera { index: 2, size, rate });
         check("pattern:fps=60:size=17x31", SourceSpec::Pattern { size, rate });
         check("strip:fps=60:size=17x31", SourceSpec::Strip { size, rate });
@@ -185,6 +189,7 @@ mod tests {
             ("pattern:size=16385x1", "16384"),
             ("pattern:size=big", "1280x720"),
             ("pattern:fps=0", "above 0"),
+            ("none:fps=30", "is not a source"),
             ("pattern:index=1", "no option `index=1`"),
             ("camera:index=front", "number"),
             ("camera:mirror", "no option `mirror`"),

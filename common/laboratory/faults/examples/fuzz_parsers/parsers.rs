@@ -1,11 +1,13 @@
 //! Everything that reads bytes or text from outside, each as a function that takes any bytes and must come back.
 
 use std::io::Cursor;
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use common::config::{
     PublicKey, parse_frame_rate, parse_receiver, parse_sender, parse_size, resolve_receiver, resolve_sender,
 };
+use common::dht::{Client, Event, ID_BYTES, Id, Posting, REQUESTS_MAX, VALUE_BYTES_MAX};
 use common::linktest::LinkTest;
 use common::netsim::session::{ReceiverSession, SenderSession};
 use common::path::ways::{ADDRESSES_MAX, Act, Allowance, Kind, Pair, Probe, QUESTION_BODY_BYTES_MAX, Steering, usable};
@@ -85,7 +87,30 @@ pub(crate) const ALL: &[Parser] = &[
     bytes("call-probe", call_probe),
     bytes("note", note),
     bytes("stun", stun),
+    bytes("dht", dht),
 ];
+
+/// A node's answers to a lookup, two bytes of length before each, and what was sealed in a value.
+fn dht(input: &[u8]) {
+    let mut client = Client::new(false);
+    let entrance = SocketAddrV4::new([198, 51, 100, 1].into(), 6881);
+    client.set_entrances(vec![entrance]);
+    client.start(Id([1; ID_BYTES]), Id([9; ID_BYTES]), None, Timestamp::default());
+    let (mut rest, mut sent) = (input, 0);
+    while let Some((to, request)) = client.poll_transmit(|| 0x6161_6161, Timestamp::default()) {
+        sent += 1;
+        assert!(request.len() < 200 && sent <= REQUESTS_MAX);
+        let Some((length, after)) = rest.split_first_chunk() else { continue };
+        let (answer, after) = after.split_at(usize::from(u16::from_le_bytes(*length)).min(after.len()));
+        client.on_datagram(to, answer, Timestamp::default());
+        rest = after;
+    }
+    while let Some(Event::Value { value, .. }) = client.poll_event() {
+        assert!(value.len() <= VALUE_BYTES_MAX);
+    }
+    let told = Posting::new(true, Timestamp::default()).believe(Some(input), 1_800_000_000_000);
+    assert!(told.is_none_or(|told| told.note.candidates.len() <= ADDRESSES_MAX));
+}
 
 fn media(input: &[u8]) {
     let Ok((header, payload)) = MediaHeader::parse(input) else { return };

@@ -4,7 +4,7 @@ pub(crate) mod confine;
 pub(crate) mod device;
 pub(crate) mod load;
 pub(crate) mod namespaces;
-pub(crate) mod priority;
+pub mod priority;
 pub(crate) mod route;
 pub(crate) mod stalls;
 pub(crate) mod starve;

@@ -145,6 +145,16 @@ impl Measured {
         [0.5, 0.95, 0.99].map(|share| percentile(&all, share))
     }
 
+    /// Returns in words by how much the pictures differ from those of the same scenario without sound.
+    pub(crate) fn against(&self, silent: &Self) -> String {
+        let gap_p99 = |run: &Self| percentile(&run.gaps(0.0, run.length), 0.99);
+        let [p50, p95, p99] = [0, 1, 2].map(|at| self.latency()[at] - silent.latency()[at]);
+        let (gap, most) = (gap_p99(self) - gap_p99(silent), self.gap_max() - silent.gap_max());
+        format!(
+            "pictures against those without sound: latency {p50:+.1}/{p95:+.1}/{p99:+.1} ms, gap p99 {gap:+.1}, most {most:+.0}"
+        )
+    }
+
     /// Returns the part shown of the pictures that the sender gave numbers to.
     pub(crate) fn presented(&self) -> f64 {
         let (mut numbered, mut first) = (0, 0);

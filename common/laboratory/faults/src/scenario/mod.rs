@@ -17,4 +17,5 @@ mod scene;
 pub(crate) mod setup;
 pub(crate) mod siege;
 pub(crate) mod soak;
+pub(crate) mod sound;
 pub(crate) mod table;

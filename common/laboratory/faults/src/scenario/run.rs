@@ -17,6 +17,7 @@ use crate::scenario::case::Case;
 use crate::scenario::measured::Measured;
 use crate::scenario::scene::{LOOK_EVERY, Scene};
 use crate::scenario::setup::Stream;
+use crate::scenario::sound::{self, Sound};
 use crate::testbed::unix_time;
 use crate::testbed::{RECEIVER, SENDER};
 
@@ -47,6 +48,14 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         }
     }
     scene.close(began.elapsed().as_secs_f64() * 1e3)?;
+    match (scene.model.take(), scene.setup.sound()) {
+        (Some(model), _) => run.notes.push(model.end()?),
+        (None, Some(Sound::On)) => {
+            let stats = scene.setup.text_of(RECEIVER, scene.pair.life(RECEIVER), "jsonl");
+            run.notes.push(sound::heard(&stats, began_unix));
+        }
+        (None, told) => run.notes.extend(told.map(|_| "without sound".to_owned())),
+    }
     run.stalls = watch.map(|watch| watch.end(began_unix, began_unix + length)).transpose()?;
     let (network, after) = (network_time(&scene), scene.pair.held());
     let took = [SENDER, RECEIVER].map(|end| after[end].time.saturating_sub(before[end].time));

@@ -1,7 +1,7 @@
 //! A call under way: its daemons, its line, and what happens to them.
 
 use std::cmp::Reverse;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ use crate::scenario::case::{Case, FAR};
 use crate::scenario::event::{Event, RESTART};
 use crate::scenario::measured::{Look, Span};
 use crate::scenario::setup::{Pair, Setup, Stream};
+use crate::scenario::sound::{Model, Sound};
 use crate::testbed::{ENDS, RECEIVER, SENDER};
 
 /// Longest time to the first picture, and to the next one after an event; only a hang takes as long.
@@ -50,6 +51,8 @@ pub(super) struct Scene {
     pub(super) floods: Vec<Flooding>,
     load: Load,
     starved: Option<Starved>,
+    /// A sound program on the same line.
+    pub(super) model: Option<Model>,
     steps: Vec<(Duration, Step)>,
     /// Orders given to the devices of the ends.
     devices: [Option<DeviceAct>; 2],
@@ -75,7 +78,12 @@ impl Scene {
     /// Begins both daemons of `case`, waits for pictures, and lets the line be what the scenario says.
     pub(super) fn begin(case: &Case, stream: &Stream, folder: &Path) -> Result<Self> {
         let setup = Setup::new(folder, stream, case)?;
-        let relay = Relay::start((setup.relay(), 0).into(), setup.listen, FAR.delay)?;
+        let hears = (setup.sound() == Some(Sound::Jacktrip)).then(Model::listen).transpose()?;
+        let mut flows = vec![((setup.relay(), 0).into(), setup.listen)];
+        if let Some(hears) = &hears {
+            flows.push(((Ipv4Addr::LOCALHOST, 0).into(), hears.local_addr()?));
+        }
+        let relay = Relay::shared(&flows, FAR.delay)?;
         let dialled = if case.route == Route::Relay { relay.address() } else { setup.listen };
         let bulk = match &setup.spaces {
             Some(spaces) if matches!(case.route, Route::Line { .. }) => Some(Bulk::listen(spaces, &setup.file("tcp"))?),
@@ -95,6 +103,7 @@ impl Scene {
             floods: vec![],
             load: Load::default(),
             starved: None,
+            model: None,
             steps: case.events.iter().map(|&(at, event)| (at, Step::Begin(event))).collect(),
             devices: [None; 2],
             backends: vec![],
@@ -115,6 +124,9 @@ impl Scene {
         }
         std::thread::sleep(case.settling);
         scene.relay.begin(case.there.clone(), case.back.clone());
+        if let (Some(hears), Some(&to)) = (hears, scene.relay.addresses().get(1)) {
+            scene.model = Some(Model::start(to, hears)?);
+        }
         Ok(scene)
     }
 

@@ -18,6 +18,7 @@ use crate::machine::namespaces::Namespaces;
 use crate::machine::route::Route;
 use crate::quality::{Original, Quality};
 use crate::scenario::case::Case;
+use crate::scenario::sound::{Server, Sound};
 use crate::testbed::{ENDS, RECEIVER, SECOND, SENDER, Testbed};
 
 /// Debian's package libfaketime.
@@ -36,6 +37,8 @@ pub(crate) struct Stream {
     pub(crate) frame_rate: FrameRate,
     /// Value of the sender's `--prediction`, if it is set.
     pub(crate) prediction: Option<String>,
+    /// Sound, if the daemons are told of any.
+    pub(crate) sound: Option<Sound>,
     /// Congestion controller: `duet` or `cubic`.
     pub(crate) controller: String,
     /// Pictures to compare with, if any.
@@ -55,6 +58,7 @@ impl Stream {
             backend: "cpu".to_owned(),
             frame_rate,
             prediction: None,
+            sound: None,
             controller: "duet".to_owned(),
             original: None,
             in_namespaces: false,
@@ -83,6 +87,8 @@ pub(crate) struct Setup {
     layer: Option<Layer>,
     /// OpenCL drivers that can be taken away.
     drivers: Option<PathBuf>,
+    /// The card of both, if there is sound.
+    server: Option<Server>,
     /// Limits of the sender's and the receiver's memory.
     pub(crate) confined: Option<[Confinement; 2]>,
 }
@@ -118,7 +124,6 @@ impl Setup {
             false => None,
         };
         let setup = Self {
-            stream,
             listen,
             listens: case.listens,
             cameras: case.cameras,
@@ -128,7 +133,9 @@ impl Setup {
             fakes_clock: case.needs_clock(),
             layer,
             drivers: case.needs_drivers().then(|| device::copy_drivers(folder)).transpose()?,
+            server: (stream.sound == Some(Sound::On)).then(|| Server::start(folder)).transpose()?,
             confined: case.limits_memory().then(|| ENDS.map(Confinement::new)),
+            stream,
             bed,
         };
         if setup.fakes_clock {
@@ -154,6 +161,11 @@ impl Setup {
     /// Returns the time between two pictures.
     pub(crate) fn interval(&self) -> Duration {
         self.stream.frame_rate.interval()
+    }
+
+    /// Returns what the daemons are told of sound.
+    pub(crate) fn sound(&self) -> Option<Sound> {
+        self.stream.sound
     }
 
     /// Returns what the sender is told of prediction.
@@ -234,6 +246,10 @@ impl Setup {
             command.args(["--peer", &self.bed.key(SECOND)?]);
         }
         command.arg("--stats").arg(self.file_of(end, number, "jsonl"));
+        command.args(self.stream.sound.iter().flat_map(|sound| sound.options(end == SENDER || camera.is_some())));
+        if let Some(server) = &self.server {
+            server.join(&mut command);
+        }
         if end == SENDER || camera.is_some() {
             let source = camera.map_or_else(|| self.stream.source.clone(), Camera::source);
             command.args(["--source", &source, "--rate", &self.stream.rate]);

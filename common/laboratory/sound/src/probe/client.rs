@@ -70,7 +70,10 @@ impl jack::ProcessHandler for Handler {
             count.fetch_add(1, Ordering::Relaxed);
         }
         let times = scope.cycle_times().map(|times| (times.current_usecs, times.current_frames));
-        let (us, frames) = times.unwrap_or_else(|_| (client.time(), scope.last_frame_time()));
+        let now_us = client.time();
+        let (us, frames) = times.unwrap_or_else(|_| (now_us, scope.last_frame_time()));
+        // JACK smooths its times over seconds, and is far off for as long after periods that were missed and came all at once.
+        let us = if us.abs_diff(now_us) > period.as_micros() as u64 { now_us } else { us };
         let [left, right] = &mut self.outputs;
         let sent = left.as_mut_slice(scope).iter_mut().zip(right.as_mut_slice(scope));
         for ((left, right), number) in sent.zip(self.position..) {

@@ -8,8 +8,8 @@ use super::heard::{Kind, Runs};
 const BLOCK: usize = 64;
 /// Samples by which a delay is found anew near the one before, and reach of that search.
 const NEAR: (usize, u64) = (256, 1_024);
-/// Samples by which it is found anywhere, and longest delay that is looked for there.
-const FAR: (usize, u64) = (2_048, 96_000);
+/// Samples by which it is found anywhere in the sound, which is repeated.
+const FAR: usize = 2_048;
 /// Share of the energy that the sound sent may leave unexplained.
 const REST_MAX: f64 = 0.25;
 /// Energy of a sample below which there is silence.
@@ -68,9 +68,9 @@ impl Follower {
         if self.recent.len().is_multiple_of(BLOCK) {
             self.judge();
         }
-        if self.recent.len() >= 2 * FAR.0 {
-            self.recent.drain(..FAR.0);
-            self.first += FAR.0 as u64;
+        if self.recent.len() >= 2 * FAR {
+            self.recent.drain(..FAR);
+            self.first += FAR as u64;
         }
     }
 
@@ -116,7 +116,8 @@ impl Follower {
             Some(delay) => self.search(NEAR.0, delay.saturating_sub(NEAR.1), delay + NEAR.1),
             None => None,
         };
-        let everywhere = || self.bad.is_multiple_of(PATIENCE).then(|| self.search(FAR.0, 0, FAR.1)).flatten();
+        let all = self.table.len() as u64 - 1;
+        let everywhere = || self.bad.is_multiple_of(PATIENCE).then(|| self.search(FAR, 0, all)).flatten();
         if let Some(delay) = found.or_else(everywhere) {
             self.delay = Some(delay);
             self.bad = 0;

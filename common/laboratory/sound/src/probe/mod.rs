@@ -28,6 +28,7 @@ pub(crate) use self::heard::HeardFigures;
 pub(crate) use self::heard::Runs;
 use self::report::Clock;
 pub(crate) use self::report::Report;
+pub(crate) use self::signal::SMOOTH;
 use self::signal::Signal;
 
 /// Longest that ports may take to be there.

@@ -10,7 +10,7 @@ use super::counted;
 /// Samples a second.
 const RATE: usize = 48_000;
 /// Length of the smooth noise, samples.
-const SMOOTH: usize = 1 << 17;
+pub(crate) const SMOOTH: usize = 1 << 17;
 /// Band of it, Hz: what every coder keeps.
 const BAND: [f64; 2] = [300.0, 4_000.0];
 /// Reach of its filter, samples.

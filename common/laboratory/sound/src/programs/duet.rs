@@ -12,8 +12,21 @@ use faults::testbed::Testbed;
 use super::running::Running;
 use crate::stage::{Stage, free_address};
 
-/// The picture beside the sound: a small one, so that it is sound that is measured, with a rate that leaves room for sound.
-const PICTURE: [&str; 4] = ["--source", "pattern:size=64x48:fps=2", "--rate", "10M"];
+/// Picture of a call, and more settings of its sound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beside<'a> {
+    /// The source of both sides, and the most bits a second of it.
+    pub(crate) source: &'a str,
+    pub(crate) rate: &'a str,
+    /// Sink of the picture on the side that listens.
+    pub(crate) sink: &'a str,
+    /// More settings of sound.
+    pub(crate) sound: &'a str,
+}
+
+/// A small picture, so that it is sound that is measured, with a rate that leaves room for sound.
+pub(super) const SMALL: Beside<'static> =
+    Beside { source: "pattern:size=64x48:fps=2", rate: "10M", sink: "headless", sound: "" };
 /// Names of the ends, in the order in which JACK numbers clients of one name.
 const ENDS: [&str; 2] = ["duet-listens", "duet-dials"];
 
@@ -38,20 +51,23 @@ fn settings(period: u32) -> String {
 }
 
 /// Starts both sides of a call: one dials on `near` and takes sound there, one listens on `far` and gives it.
-pub(super) fn start(
+pub(crate) fn start(
     folder: &Path,
     near: &Stage,
     far: &Stage,
     line: &dyn Fn(SocketAddr) -> Result<Relay>,
+    beside: Beside<'_>,
 ) -> Result<Running> {
     let bed = Testbed::new(folder, &near.folder().join("duet"))?;
     let listens = free_address()?;
     let side = |end: usize, stage: &Stage, flag: &str, address: SocketAddr| -> Result<Daemon> {
         let config = bed.file(&format!("{}.toml", ENDS[end]));
-        std::fs::write(&config, settings(stage.period()))?;
+        std::fs::write(&config, settings(stage.period()) + beside.sound)?;
         let mut command = bed.with_key(stage.program(&bed.path("sender")), ENDS[end])?;
         command.arg("call").arg("--config").arg(config).args(["--backend", "cpu", flag, &address.to_string()]);
-        command.args(["--peer", &bed.key(ENDS[1 - end])?, "--sink", "headless"]).args(PICTURE);
+        let sink = if end == 0 { beside.sink } else { SMALL.sink };
+        command.args(["--peer", &bed.key(ENDS[1 - end])?, "--sink", sink]);
+        command.args(["--source", beside.source, "--rate", beside.rate]);
         command.arg("--stats").arg(bed.file(&format!("{}.jsonl", ENDS[end])));
         let mut daemon = stage.run(ENDS[end], &mut command)?;
         stage.wait_for_port(&mut daemon, port(end, near, far))?;
@@ -69,7 +85,7 @@ pub(super) fn start(
     })
 }
 
-/// Returns the name of an end's JACK client with a colon: on one server the second has a number.
+/// Returns how the names of an end's ports begin: on one server the second has a number, JACK's 01 and PipeWire's what it likes.
 fn port(end: usize, near: &Stage, far: &Stage) -> &'static str {
-    if end == 1 && std::ptr::eq(near, far) { "Duet-01:" } else { "Duet:" }
+    if end == 1 && std::ptr::eq(near, far) { "Duet-" } else { "Duet:" }
 }

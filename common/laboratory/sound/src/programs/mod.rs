@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use faults::relay::Relay;
 
+pub(crate) use self::duet::{Beside, start as start_duet};
 pub(crate) use self::jacktrip::QUEUE_4;
 pub(crate) use self::running::Running;
 use crate::stage::Stage;
@@ -115,7 +116,7 @@ impl Program {
             Self::JackTrip { program, options, .. } => jacktrip::start(program, options, stage, stage, line),
             Self::Jamulus => jamulus::start(stage, line),
             Self::Zita => zita::start(stage, line),
-            Self::Duet { folder } => duet::start(folder, stage, stage, line),
+            Self::Duet { folder } => duet::start(folder, stage, stage, line, duet::SMALL),
         }
     }
 
@@ -127,7 +128,7 @@ impl Program {
     ) -> Result<Running> {
         match self {
             Self::JackTrip { program, options, .. } => jacktrip::start(program, options, stages[0], stages[1], line),
-            Self::Duet { folder } => duet::start(folder, stages[0], stages[1], line),
+            Self::Duet { folder } => duet::start(folder, stages[0], stages[1], line, duet::SMALL),
             _ => bail!("{} is not measured with two cards", self.label()),
         }
     }

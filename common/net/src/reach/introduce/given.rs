@@ -1,14 +1,13 @@
 //! Words that stand behind `join`: a ticket, a name, or both.
 
+use common::reach::Ticket;
+
 use super::super::peers::NAME_MAX;
 
 /// Returns the ticket and the name that stand behind `join`, if they do. A word alone is a name, unless it begins as a ticket
 /// does or is too long for one.
 pub(super) fn ticket_and_name(given: &[String]) -> (Option<&str>, Option<&str>) {
-    let is_ticket = |text: &str| {
-        let text = text.trim_start();
-        text.starts_with("duet-") || text.chars().count() > NAME_MAX
-    };
+    let is_ticket = |text: &str| Ticket::is_begun_by(text) || text.chars().count() > NAME_MAX;
     match given {
         [] => (None, None),
         [ticket] if is_ticket(ticket) => (Some(ticket), None),
@@ -32,6 +31,7 @@ mod tests {
         assert_eq!(given(&[]), (None, None));
         assert_eq!(given(&["robert"]), (None, some("robert")));
         assert_eq!(given(&["duet-ticket-A"]), (some("duet-ticket-A"), None));
+        assert_eq!(given(&["Duet:x"]), (some("Duet:x"), None));
         assert_eq!(given(&[&"x".repeat(33)]), (some(&"x".repeat(33)), None));
         assert_eq!(given(&["hello", "robert"]), (some("hello"), some("robert")));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use common::config::{PublicKey, SharedConfig};
 use common::path::ways::{Candidate, Kind, Role};
-use common::reach::{Introduced, Message, Purpose, TICKET_LIFE_S, Ticket};
+use common::reach::{Introduced, Message, Purpose, TICKET_LIFE_S, Ticket, TicketError};
 use tokio::task::JoinSet;
 
 use super::person::Person;
@@ -19,6 +19,7 @@ use crate::identity::Identity;
 use crate::limited;
 use crate::lock::lock;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
+use crate::reach::dht::{Dht, Does, ItemKeys};
 use crate::reach::mailbox::{ANEW, Event, Side, Words};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret, random};
@@ -98,6 +99,10 @@ impl Inviting {
             Arc::new(Self { secret: Secret::new(&secret), own: identity.public_key(), guest: Mutex::new(None) });
         let knocks = inviting.secret.knocks(Role::Waits);
         let mut search = Search::new(beside, port, knocks, Role::Waits, &[], asks(config));
+        if !config.dht.is_empty() {
+            let keys = ItemKeys::of_ticket(&inviting.secret, Role::Waits);
+            search.use_dht(Dht::start(keys, config.dht.clone(), Does { publishes: false, looks: true }));
+        }
         let mut guests = JoinSet::new();
         let mut gate = Gate::default();
         loop {
@@ -216,7 +221,7 @@ impl Inviting {
     }
 
     fn read_answer(&self, line: &str) -> Result<Vec<Candidate>, String> {
-        let answer: Ticket = line.parse().map_err(|error| format!("{error}"))?;
+        let answer = Ticket::find_in(line).unwrap_or(Err(TicketError::NoTicket)).map_err(|error| error.to_string())?;
         answer.check(Purpose::Answer, unix_s()).map_err(|error| error.to_string())?;
         if self.secret.seal(&answer) != answer.proof {
             return Err("this answer is to another ticket: each `invite` makes a new one".to_owned());

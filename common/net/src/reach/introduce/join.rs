@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use common::config::{Peer, PublicKey, SharedConfig};
 use common::path::ways::{Candidate, Role};
-use common::reach::{Introduced, Message, Purpose, TICKET_LIFE_S, Ticket};
+use common::reach::{Introduced, Message, Purpose, TICKET_LIFE_S, Ticket, TicketError};
 use tokio::task::JoinSet;
 
 use super::given::ticket_and_name;
@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::limited;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
+use crate::reach::dht::{Dht, Does, ItemKeys};
 use crate::reach::mailbox::{Event, Side, Words};
 use crate::reach::peers::{NewPeer, PeersFile, name};
 use crate::reach::proof::{Keys, Secret};
@@ -23,6 +24,8 @@ use crate::runtime::on_the_network;
 
 /// Time for which `join` tries before it prints an answer.
 const ALONE: Duration = Duration::from_secs(3);
+/// The same where the DHT answers: whom that reaches needs no answer.
+const ALONE_WITH_DHT: Duration = Duration::from_secs(20);
 const WHICH_TICKET: &str = "Paste the line that `invite` has printed on the other machine, and press Enter:";
 const NOT_REACHED: &str = "the other machine could not be reached before the ticket expired: did `invite` run there all the \
                            time, for nobody else, and did the answer get there? If so, one of the two routers must forward \
@@ -43,7 +46,7 @@ pub fn join(config: &SharedConfig, file: &PeersFile, given: &[String], person: &
     if ticket.is_empty() {
         return Err(Failure::usage("no ticket came: paste the line that `invite` has printed on the other machine"));
     }
-    let ticket: Ticket = ticket.parse().map_err(Failure::usage)?;
+    let ticket = Ticket::find_in(&ticket).unwrap_or(Err(TicketError::NoTicket)).map_err(Failure::usage)?;
     ticket.check(Purpose::Invitation, unix_s()).map_err(Failure::usage)?;
     let identity = Identity::load_or_create(&Identity::path_of(config)?)?;
     if ticket.key == identity.public_key() {
@@ -97,8 +100,13 @@ async fn join_by(
     let (endpoint, beside, port) = endpoint(config, identity, vec![host], Takes::Nothing)?;
     let knocks = secret.knocks(Role::Dials);
     let mut search = Search::new(beside, port, knocks, Role::Dials, &ticket.candidates, asks(config));
-    let answer_at = tokio::time::Instant::now() + ALONE;
-    let silent_at = tokio::time::Instant::now() + SILENT;
+    if !config.dht.is_empty() {
+        let keys = ItemKeys::of_ticket(&secret, Role::Dials);
+        search.use_dht(Dht::start(keys, config.dht.clone(), Does { publishes: true, looks: false }));
+    }
+    let begun = tokio::time::Instant::now();
+    let mut answer_at = begun + ALONE;
+    let mut silent_at = begun + SILENT;
     let (mut gathered, mut answered, mut said) = (false, false, false);
     let mut dials = JoinSet::new();
     person.say("looking for the other machine");
@@ -145,6 +153,11 @@ async fn join_by(
                 }
             },
             () = tokio::time::sleep_until(answer_at), if gathered && !answered => {
+                if answer_at < begun + ALONE_WITH_DHT && search.dht_answers() {
+                    answer_at = begun + ALONE_WITH_DHT;
+                    silent_at = silent_at.max(answer_at);
+                    continue;
+                }
                 answered = true;
                 let own = identity.public_key();
                 let candidates = search.addresses();

@@ -21,7 +21,7 @@ pub use self::person::Person;
 use super::peers::PeersFile;
 use super::proof::{KnockKey, random};
 use super::search::{Asks, Found, Search};
-use super::{open, port_of};
+use super::{dht, open, port_of};
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::live_rate::LiveRate;
@@ -48,6 +48,14 @@ pub fn outside(config: &SharedConfig) -> Result<Option<Outside>, Failure> {
         while search.next().await? != Found::Addresses {}
         Ok(Some(search.outside()))
     })
+}
+
+/// Finds out how many nodes of the DHT answer; takes up to ten seconds. None: it is not to be asked.
+pub fn dht_answers(config: &SharedConfig) -> Result<Option<usize>, Failure> {
+    if config.dht.is_empty() {
+        return Ok(None);
+    }
+    on_the_network(dht::answers(&config.dht)).map(Some)
 }
 
 /// Name and password that the relay's example once had: everybody can read them.

@@ -1,13 +1,16 @@
 //! Contents of a window: the picture at the window's size, bars around it, the own picture and texts on it.
 
 use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
 use kernels::{Converter, Original, Picture, Scaler};
 
 use crate::sink::enlarged::enlarged;
+use crate::sink::face::Layer;
 use crate::sink::overlay::Overlay;
 use crate::sink::self_view::SelfView;
 use crate::sink::text::Canvas;
+use net::lock::lock;
 use shell::settings::OwnSide;
 
 /// Width of a window at least, pixels.
@@ -25,6 +28,8 @@ pub(super) struct Composition {
     pub(super) overlay: Overlay,
     /// The picture that this machine sends, in a corner.
     pub(super) own: Option<SelfView>,
+    /// Pages of a toolkit, in place of the texts.
+    pub(super) face: Option<Arc<Mutex<Layer>>>,
     scaler: Scaler,
     /// Size of the frame.
     frame: (usize, usize),
@@ -43,10 +48,16 @@ impl Composition {
             mirrored: false,
             overlay,
             own: own.map(SelfView::new),
+            face: None,
             scaler: Scaler::new(size, size),
             frame: (0, 0),
             corner: (0, 0),
         }
+    }
+
+    /// Returns it with the pages of a face in place of its texts.
+    pub(super) fn under(self, face: Option<Arc<Mutex<Layer>>>) -> Self {
+        Self { face, ..self }
     }
 
     /// Shows black of `size` until a picture comes.
@@ -89,7 +100,12 @@ impl Composition {
         self.frame = frame;
         self.corner = ((frame.0 - inner.0.min(frame.0)) / 2, (frame.1 - inner.1.min(frame.1)) / 2);
         let own = self.own.as_ref().map_or(frame.1, |own| own.top(frame));
-        own.min(self.overlay.rows(frame).start)
+        let texts = match &self.face {
+            Some(_) if self.overlay.is_dim() => 0,
+            Some(layer) => lock(layer).top.min(frame.1),
+            None => self.overlay.rows(frame).start,
+        };
+        own.min(texts)
     }
 
     /// Makes the rows of the frame from `first` on, as many as `rows` holds: the picture and bars.
@@ -119,7 +135,16 @@ impl Composition {
         if let Some(own) = &mut self.own {
             own.draw(frame, width);
         }
-        self.overlay.draw(&mut Canvas { pixels: frame, width });
+        let mut canvas = Canvas { pixels: frame, width };
+        match &self.face {
+            Some(layer) => {
+                if self.overlay.is_dim() && self.shown.is_some() {
+                    canvas.dim();
+                }
+                lock(layer).lay_over(canvas.pixels, width);
+            }
+            None => self.overlay.draw(&mut canvas),
+        }
     }
 }
 

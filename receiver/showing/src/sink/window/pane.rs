@@ -1,7 +1,10 @@
 //! The seam between a window and the library that opens it.
 
+use std::time::Duration;
+
 use super::composition::Composition;
 use crate::sink::SinkError;
+use crate::sink::face::{Press, Said};
 
 pub(super) const TITLE: &str = "Duet";
 /// Size until the stream's is known, pixels.
@@ -27,10 +30,32 @@ pub(super) enum Key {
     Louder,
     Softer,
     Click,
+    CountIn,
+    Practice,
+    Tone,
     Escape,
 }
 
 impl Key {
+    /// Returns the key that means the same as a button.
+    pub(super) fn of_press(press: Press) -> Option<Self> {
+        Some(match press {
+            Press::Fullscreen => Self::Fullscreen,
+            Press::Mirror => Self::Mirror,
+            Press::Save => Self::Save,
+            Press::Own => Self::Own,
+            Press::Effects => Self::Effects,
+            Press::Wait => Self::Wait,
+            Press::Faster => Self::Faster,
+            Press::Slower => Self::Slower,
+            Press::Mute => Self::Mute,
+            Press::Louder => Self::Louder,
+            Press::Softer => Self::Softer,
+            Press::Click => Self::Click,
+            Press::HangUp => return None,
+        })
+    }
+
     /// Returns what a letter means.
     pub(super) fn of_letter(letter: char) -> Option<Self> {
         Some(match letter {
@@ -46,6 +71,9 @@ impl Key {
             'z' => Self::Size,
             'l' => Self::Wait,
             'c' => Self::Click,
+            'b' => Self::CountIn,
+            'p' => Self::Practice,
+            'a' => Self::Tone,
             _ => return None,
         })
     }
@@ -100,8 +128,13 @@ pub(super) trait Pane {
     /// Shows a frame at its present size. When this returns, the display server has it and none before it waits there.
     fn show(&mut self, composition: &mut Composition) -> Result<(), SinkError>;
 
-    /// Takes what has happened since.
-    fn look(&mut self) -> Result<News, SinkError>;
+    /// Takes what has happened since; if nothing has, it may wait for `most` at most.
+    fn look(&mut self, most: Duration) -> Result<News, SinkError>;
+
+    /// Makes the pages of its face anew, where it has one: true if they are others now, and the buttons pressed since.
+    fn renew(&mut self, _said: Option<&Said>) -> Result<(bool, Vec<Press>), SinkError> {
+        Ok((false, Vec::new()))
+    }
 
     /// Returns where the pointer is, if that is known.
     fn pointer(&self) -> Option<(f32, f32)>;

@@ -1,5 +1,7 @@
 //! A window on an X11 display, opened by minifb. Its pixels go to the X server past minifb, which knows one kind of screen only.
 
+use std::time::Duration;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -125,7 +127,7 @@ impl Pane for MinifbPane {
         self.painter.show(&self.display, composition, self.window.get_size())
     }
 
-    fn look(&mut self) -> Result<News, SinkError> {
+    fn look(&mut self, _: Duration) -> Result<News, SinkError> {
         self.window.update();
         if display_loss::has_happened() {
             return Err(SinkError::Window(x11::ENDED.to_owned()));
@@ -171,6 +173,9 @@ fn meaning(key: minifb::Key) -> Option<Key> {
         minifb::Key::Z => 'z',
         minifb::Key::L => 'l',
         minifb::Key::C => 'c',
+        minifb::Key::B => 'b',
+        minifb::Key::P => 'p',
+        minifb::Key::A => 'a',
         _ => return None,
     };
     Key::of_letter(letter)
@@ -183,10 +188,10 @@ mod tests {
 
     #[test]
     fn each_key_of_the_list_means_something_of_its_own() {
-        use minifb::Key::{C, D, Down, E, Escape, F, H, I, L, Left, M, Right, S, Space, T, Up, V, Z};
+        use minifb::Key::{A, B, C, D, Down, E, Escape, F, H, I, L, Left, M, P, Right, S, Space, T, Up, V, Z};
         check_listed_keys(|name| {
             // A letter before a word that begins with it.
-            let keys = [C, D, E, F, H, I, L, M, S, T, V, Z, Down, Escape, Left, Right, Space, Up];
+            let keys = [A, B, C, D, E, F, H, I, L, M, P, S, T, V, Z, Down, Escape, Left, Right, Space, Up];
             meaning(keys.into_iter().find(|key| format!("{key:?}").starts_with(name))?)
         });
     }

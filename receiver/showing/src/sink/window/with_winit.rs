@@ -31,12 +31,13 @@ use winit::platform::modifier_supplement::KeyEventExtModifierSupplement;
 use winit::platform::pump_events::{EventLoopExtPumpEvents, PumpStatus};
 use winit::platform::wayland::{EventLoopBuilderExtWayland, WindowAttributesExtWayland};
 use winit::platform::x11::EventLoopBuilderExtX11;
-use winit::window::{Fullscreen, Window, WindowId};
+use winit::window::{Fullscreen, UserAttentionType, Window, WindowId};
 
 use super::composition::{Composition, fit, parts};
 use super::painter::Painter;
 use super::pane::{Key, News, Pane, TITLE, WAITING_SIZE};
 use super::unbroken::unbroken;
+use crate::sink::face::{Press, Said, SharedFace};
 use crate::sink::x11::{self, Display, PixelLayout};
 use crate::sink::{SinkError, display_loss};
 
@@ -87,6 +88,9 @@ struct X11 {
 struct Seen {
     window: Option<Rc<Window>>,
     refused: Option<String>,
+    face: Option<SharedFace>,
+    /// The window again, for the face.
+    handle: Option<Rc<Window>>,
     screen: Option<(usize, usize)>,
     size: (usize, usize),
     news: News,
@@ -96,10 +100,11 @@ struct Seen {
 
 impl WinitPane {
     /// Opens the window: on Wayland if `WAYLAND_DISPLAY` or `WAYLAND_SOCKET` names a compositor, otherwise on X11.
-    pub(super) fn open() -> Result<Self, SinkError> {
+    /// `face`: pages over the picture, which hear of what happens first.
+    pub(super) fn open(face: Option<SharedFace>) -> Result<Self, SinkError> {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let mut builder = EventLoop::builder();
-        let mut seen = Seen::default();
+        let mut seen = Seen { face, ..Seen::default() };
         // Without these winit would panic.
         if xkbcommon_dl::xkbcommon_option().is_none() {
             return Err(no_display("the library libxkbcommon.so.0 is missing"));
@@ -223,11 +228,25 @@ impl WinitPane {
 
     /// Takes what the display server says, and sends it what waits in the connection.
     fn pump(&mut self) -> Result<(), SinkError> {
+        self.pump_for(Duration::ZERO)
+    }
+
+    /// Does the same, and waits for something to happen for `most` at most.
+    /// Brings the window before others, where the desktop lets a program do that; else it draws attention to it.
+    pub(super) fn raise(&mut self) -> Result<(), SinkError> {
+        self.with(|parts, _| {
+            parts.window.set_minimized(false);
+            parts.window.focus_window();
+            parts.window.request_user_attention(Some(UserAttentionType::Informational));
+        })
+    }
+
+    fn pump_for(&mut self, most: Duration) -> Result<(), SinkError> {
         if let Some(lost) = self.lost() {
             self.abandon();
             return Err(lost);
         }
-        let status = self.with(|parts, seen| parts.event_loop.pump_app_events(Some(Duration::ZERO), seen))?;
+        let status = self.with(|parts, seen| parts.event_loop.pump_app_events(Some(most), seen))?;
         if matches!(status, PumpStatus::Exit(_)) || display_loss::has_happened() {
             self.abandon();
             return Err(SinkError::Window(self.ended().to_owned()));
@@ -371,9 +390,17 @@ impl Pane for WinitPane {
         }
     }
 
-    fn look(&mut self) -> Result<News, SinkError> {
-        self.pump()?;
+    fn look(&mut self, most: Duration) -> Result<News, SinkError> {
+        self.pump_for(most)?;
         Ok(std::mem::take(&mut self.seen.news))
+    }
+
+    fn renew(&mut self, said: Option<&Said>) -> Result<(bool, Vec<Press>), SinkError> {
+        let Some(SharedFace(face)) = self.seen.face.clone() else { return Ok((false, Vec::new())) };
+        self.with(|parts, _| {
+            let mut face = face.borrow_mut();
+            (face.renew(&parts.window, said), face.pressed())
+        })
     }
 
     fn pointer(&self) -> Option<(f32, f32)> {
@@ -407,16 +434,29 @@ impl ApplicationHandler for Seen {
         let size = PhysicalSize::new(self.size.0 as u32, self.size.1 as u32);
         let wanted = Window::default_attributes().with_title(TITLE).with_inner_size(size);
         // The name is that of both systems.
+        // What tells a screen reader of a face must be there first.
+        let wanted = wanted.with_visible(self.face.is_none());
         match event_loop.create_window(WindowAttributesExtWayland::with_name(wanted, "duet", "duet")) {
             Ok(window) => {
+                if let Some(SharedFace(face)) = &self.face {
+                    face.borrow_mut().attach(event_loop, &window);
+                    window.set_visible(true);
+                }
                 self.size = pixels(window.inner_size());
-                self.window = Some(Rc::new(window));
+                let window = Rc::new(window);
+                self.handle = Some(Rc::clone(&window));
+                self.window = Some(window);
             }
             Err(error) => self.refused = Some(error.to_string()),
         }
     }
 
     fn window_event(&mut self, _: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
+        let told = self
+            .face
+            .as_ref()
+            .zip(self.handle.as_ref())
+            .is_some_and(|(SharedFace(face), window)| face.borrow_mut().on_event(window, &event));
         match event {
             WindowEvent::Resized(size) => self.size = pixels(size),
             WindowEvent::RedrawRequested => self.news.is_bare = true,
@@ -424,7 +464,7 @@ impl ApplicationHandler for Seen {
             WindowEvent::CursorMoved { position, .. } => self.pointer = Some((position.x as f32, position.y as f32)),
             WindowEvent::CursorLeft { .. } => self.pointer = None,
             WindowEvent::KeyboardInput { event, is_synthetic: false, .. }
-                if event.state.is_pressed() && !event.repeat =>
+                if !told && event.state.is_pressed() && !event.repeat =>
             {
                 self.news.keys.extend(key(&event.key_without_modifiers(), event.physical_key));
             }

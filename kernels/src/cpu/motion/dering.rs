@@ -1,0 +1,273 @@
+//! The filter in the loop on the processor: rows of squares at once, rows of a square in vectors of bytes.
+
+use picture::frame::{Chroma, FrameSize};
+use picture::vectors::{VECTOR_BLOCK, VectorLayout};
+use rayon::prelude::*;
+
+use super::planes::Bordered;
+use crate::Picture;
+use crate::cpu::simd::multiversion;
+use crate::motion::dering::{Dering, GAINS_STEP, Gains, REACH, STRENGTHS, SUM_BITS, TAPS};
+use crate::motion::field::UNIT;
+use crate::motion::predictor::{plane_size, planes};
+
+/// Side of the squares of a plane of half the width and height.
+const HALF_BLOCK: usize = VECTOR_BLOCK / 2;
+/// Rows that a row is filtered from.
+const ROWS: usize = 2 * REACH + 1;
+/// Samples of such a row that lie outside of the square.
+const SIDES: usize = 2 * REACH;
+
+/// Filters pictures of one stream.
+#[derive(Debug)]
+pub(crate) struct CpuDering {
+    chroma: Chroma,
+    layout: VectorLayout,
+    planes: Vec<Plane>,
+}
+
+/// A plane before it is filtered.
+#[derive(Debug)]
+struct Plane {
+    size: FrameSize,
+    /// Side of its squares.
+    side: usize,
+    samples: Bordered,
+}
+
+/// A square of a plane.
+#[derive(Clone, Copy)]
+struct Square<'a> {
+    /// Samples before they are filtered, from the first one on that is read.
+    from: &'a [u8],
+    pitch: usize,
+    /// Columns that lie in the plane.
+    columns: usize,
+    side: usize,
+}
+
+impl CpuDering {
+    /// For pictures of a stream.
+    pub(crate) fn new(chroma: Chroma, size: FrameSize) -> Self {
+        let plane = |channel| {
+            let (size, unit) = plane_size(chroma, size, channel);
+            Plane { size, side: VECTOR_BLOCK * unit / UNIT, samples: Bordered::new(size) }
+        };
+        let planes = (0..chroma.channels().len()).map(plane).collect();
+        Self { chroma, layout: VectorLayout::new(size), planes }
+    }
+
+    /// Takes a picture, planar and of the stream's size, before it is filtered.
+    pub(crate) fn take(&mut self, picture: &Picture) {
+        for (plane, samples) in self.planes.iter_mut().zip(planes(self.chroma, picture.size(), picture.data())) {
+            plane.samples.take(plane.size, samples);
+        }
+    }
+
+    /// Filters the picture taken last.
+    pub(crate) fn filter(&self, dering: &Dering, picture: &mut Picture) {
+        let mut rest = picture.data_mut();
+        for plane in &self.planes {
+            let width = plane.size.width();
+            let out = rest.split_off_mut(..plane.size.pixels()).unwrap_or_default();
+            out.par_chunks_mut(width * plane.side).enumerate().for_each(|(row, out)| {
+                for (column, &strength) in dering.row(row).iter().enumerate().filter(|&(_, &strength)| strength > 0) {
+                    filter_square(plane.square(column, row), &mut out[column * plane.side..], width, strength);
+                }
+            });
+        }
+    }
+
+    /// Returns the gains of each square of the picture taken last, row by row, if its luma should be `source`.
+    pub(crate) fn gains(&self, source: &Bordered) -> Vec<Gains> {
+        let columns = self.layout.columns();
+        let mut gains = vec![Gains::default(); columns * self.layout.rows()];
+        gains.par_chunks_mut(columns).enumerate().for_each(|(row, gains)| {
+            for (column, gains) in gains.iter_mut().enumerate() {
+                let (square, [x, y]) = (self.planes[0].square(column, row), [column, row].map(|at| at * VECTOR_BLOCK));
+                let rows = VECTOR_BLOCK.min(self.planes[0].size.height() - y);
+                *gains = gains_of_square(square, source.from(x as i32, y as i32), source.pitch, rows);
+            }
+        });
+        gains
+    }
+}
+
+impl Plane {
+    fn square(&self, column: usize, row: usize) -> Square<'_> {
+        let [x, y] = [column, row].map(|at| (at * self.side) as i32 - REACH as i32);
+        let columns = self.side.min(self.size.width() - column * self.side);
+        Square { from: self.samples.from(x, y), pitch: self.samples.pitch, columns, side: self.side }
+    }
+}
+
+multiversion! {
+    /// Filters a square; `out` has the rows that lie in the plane.
+    fn filter_square(square: Square<'_>, out: &mut [u8], out_pitch: usize, strength: u8) = filter_square_body;
+}
+
+#[inline(always)]
+fn filter_square_body(square: Square<'_>, out: &mut [u8], out_pitch: usize, strength: u8) {
+    if square.side == VECTOR_BLOCK {
+        filter_rows::<VECTOR_BLOCK, { VECTOR_BLOCK + SIDES }>(square, out, out_pitch, strength);
+    } else {
+        filter_rows::<HALF_BLOCK, { HALF_BLOCK + SIDES }>(square, out, out_pitch, strength);
+    }
+}
+
+#[inline(always)]
+fn filter_rows<const W: usize, const READ: usize>(square: Square<'_>, out: &mut [u8], out_pitch: usize, strength: u8) {
+    for (y, out) in out.chunks_mut(out_pitch).enumerate() {
+        let Some(rows) = rows_at::<READ>(square, y) else { return };
+        let (_, filtered) = filter_row::<W, READ>(rows, strength);
+        match out.first_chunk_mut() {
+            Some(out) if square.columns == W => *out = filtered,
+            _ => out[..square.columns].copy_from_slice(&filtered[..square.columns]),
+        }
+    }
+}
+
+multiversion! {
+    /// Returns the gains of a square of luma with so many rows, which should be `source`.
+    fn gains_of_square(square: Square<'_>, source: &[u8], source_pitch: usize, rows: usize) -> Gains = gains_body;
+}
+
+#[inline(always)]
+fn gains_body(square: Square<'_>, source: &[u8], source_pitch: usize, rows: usize) -> Gains {
+    const READ: usize = VECTOR_BLOCK + SIDES;
+    let mut gains = Gains::default();
+    for (y, source) in source.chunks(source_pitch).enumerate().take(rows).step_by(GAINS_STEP) {
+        let (Some(rows), Some(wanted)) = (rows_at::<READ>(square, y), source.first_chunk()) else { return gains };
+        for (gain, strength) in gains.iter_mut().zip(STRENGTHS) {
+            let (own, mut filtered) = filter_row::<VECTOR_BLOCK, READ>(rows, strength);
+            if square.columns < VECTOR_BLOCK {
+                filtered[square.columns..].copy_from_slice(&own[square.columns..]);
+            }
+            *gain = gain.wrapping_add(gain_of_row(wanted, own, &filtered));
+        }
+    }
+    gains
+}
+
+/// Returns the squared error of a row that is filtered less that of the row itself.
+#[inline(always)]
+fn gain_of_row<const W: usize>(wanted: &[u8; W], own: &[u8; W], filtered: &[u8; W]) -> i32 {
+    let mut sum = 0_i32;
+    for x in 0..W {
+        // (f - w)^2 - (o - w)^2 = (f - o) (f + o - 2 w)
+        let [filtered, own, wanted] = [filtered[x], own[x], wanted[x]].map(i16::from);
+        let errors = filtered.wrapping_add(own).wrapping_sub(wanted.wrapping_add(wanted));
+        sum = sum.wrapping_add(i32::from(filtered.wrapping_sub(own)).wrapping_mul(errors.into()));
+    }
+    sum
+}
+
+/// Returns the rows that row `y` of a square is filtered from.
+#[inline(always)]
+fn rows_at<const READ: usize>(square: Square<'_>, y: usize) -> Option<[&[u8; READ]; ROWS]> {
+    let mut rows = [&[0; READ]; ROWS];
+    for (at, row) in rows.iter_mut().enumerate() {
+        *row = square.from.get((y + at) * square.pitch..)?.first_chunk()?;
+    }
+    Some(rows)
+}
+
+/// Returns a row as it is and filtered.
+#[inline(always)]
+fn filter_row<const W: usize, const READ: usize>(rows: [&[u8; READ]; ROWS], strength: u8) -> (&[u8; W], [u8; W]) {
+    let own = neighbours(rows, [0, 0]);
+    // What is above the samples and what is below them, of all neighbours counted once, and of those near by counted twice.
+    let mut sums = [[[0_u8; W]; 2]; 2];
+    // Each for itself, so that places and weights are constants.
+    macro_rules! add_taps {
+        ($($at:literal)*) => { $(add_tap(&mut sums, own, rows, TAPS[$at], strength);)* };
+    }
+    add_taps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
+    const { assert!(TAPS.len() == 20) };
+    let [of_all, of_near] = &sums;
+    let mut out = [0; W];
+    for x in 0..W {
+        let all = i16::from(of_all[0][x]).wrapping_sub(of_all[1][x].into());
+        let near = i16::from(of_near[0][x]).wrapping_sub(of_near[1][x].into());
+        let sum = all.wrapping_add(near).wrapping_add(near);
+        let half = (1 << (SUM_BITS - 1)) - i16::from(sum < 0);
+        out[x] = i16::from(own[x]).wrapping_add(sum.wrapping_add(half) >> SUM_BITS) as u8;
+    }
+    (own, out)
+}
+
+// Sums are bytes: the largest of one sign is this many times the largest difference.
+const _: () = {
+    let (mut odd, mut pairs, mut at) = (0, 0, 0);
+    while at < TAPS.len() {
+        assert!(TAPS[at].1 <= 3, "one of each at most");
+        (odd, pairs) = (odd + TAPS[at].1 as u32 % 2, pairs + TAPS[at].1 as u32 / 2);
+        at += 1;
+    }
+    let most = 2 * STRENGTHS[STRENGTHS.len() - 1] as u32 / 3;
+    assert!(odd * most < 256 && pairs * most < 256);
+};
+
+/// Returns the samples so far to the right of those of a row, and below.
+#[inline(always)]
+fn neighbours<const W: usize, const READ: usize>(rows: [&[u8; READ]; ROWS], [right, below]: [i32; 2]) -> &[u8; W] {
+    let row = &rows[(REACH as i32 + below) as usize][(REACH as i32 + right) as usize..];
+    row.first_chunk().unwrap_or(&[0; W])
+}
+
+/// Adds what a neighbour is above the samples and what below, twice, or what is left of the strength.
+#[inline(always)]
+fn add_tap<const W: usize, const READ: usize>(
+    [of_all, of_near]: &mut [[[u8; W]; 2]; 2],
+    own: &[u8; W],
+    rows: [&[u8; READ]; ROWS],
+    (place, weight): ([i32; 2], u8),
+    strength: u8,
+) {
+    let other = neighbours::<W, READ>(rows, place);
+    for x in 0..W {
+        let differences = [other[x].saturating_sub(own[x]), own[x].saturating_sub(other[x])];
+        let [above, below] = differences.map(|d| d.saturating_add(d).min(strength.saturating_sub(d)));
+        if weight % 2 == 1 {
+            of_all[0][x] = of_all[0][x].wrapping_add(above);
+            of_all[1][x] = of_all[1][x].wrapping_add(below);
+        }
+        if weight > 1 {
+            of_near[0][x] = of_near[0][x].wrapping_add(above);
+            of_near[1][x] = of_near[1][x].wrapping_add(below);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coder::tests::quiet_picture;
+    use crate::cpu::simd::Simd;
+    use crate::motion::dering::tests::any_dering;
+
+    #[test]
+    fn every_instruction_set_filters_alike() {
+        // On one thread: others run with the best set.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for (width, height, chroma) in [(1, 1, Chroma::C444), (17, 31, Chroma::C420), (130, 97, Chroma::C420)] {
+            let size = FrameSize::new(width, height).unwrap();
+            let (unfiltered, mut source) = (quiet_picture(chroma, size), quiet_picture(chroma, size));
+            source
+                .data_mut()
+                .iter_mut()
+                .enumerate()
+                .for_each(|(at, sample)| *sample = sample.saturating_add(at as u8 % 5));
+            let run = || {
+                let (mut filter, mut filtered) = (CpuDering::new(chroma, size), unfiltered.clone());
+                filter.take(&unfiltered);
+                filter.filter(&any_dering(size, 1), &mut filtered);
+                let mut luma = Bordered::new(size);
+                luma.take(size, planes(chroma, size, source.data())[0]);
+                (filtered, filter.gains(&luma))
+            };
+            let plain = pool.install(|| Simd::Baseline.force(run));
+            assert!(pool.install(run) == plain, "{size}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! This machine's both directions in one process, over one connection: `call`, `share_port`, `--also-receive` and the room.
+
+use common::config::{ReceiverConfig, SenderConfig};
+use common::path::Directions;
+use common::stream::talk::TALK;
+use common::stream::video::VIDEO;
+use common::units::Bitrate;
+use common::wire::control::StreamId;
+use net::failure::Failure;
+use net::link::{HangUp, LinkOptions, Streams, Waker};
+use net::tls::Protocol;
+use sending::source::SourceSpec;
+use sending::{Sending, Start};
+use shell::control;
+use shell::settings::{LatencyLimit, OwnSide, TalkSide};
+use shell::sound::{Role, hurry};
+use showing::sink::{Sink, SinkError, SinkSpec, WindowParts};
+use showing::{Network, ReceiverLink, Shows, run_over};
+
+use crate::handle::Handle;
+use crate::sound::Sound;
+use crate::talking::{Hears, Says};
+
+/// A call that is set up and has not begun: camera, encoder and sound card are open.
+pub struct Call {
+    handle: Handle,
+    waker: Waker,
+    sending: Sending,
+    sound: Option<Sound>,
+    options: LinkOptions,
+    receiving: ReceiverConfig,
+    rate: Bitrate,
+    frames_max: Option<u64>,
+    _control: Option<control::Control>,
+}
+
+impl Call {
+    /// Opens the source, the encoder and the sound card, and takes settings for `sender set`. The connection, the identity and the
+    /// peers are those of `config`; `receiving` says what to do with the pictures that come.
+    pub fn open(
+        config: &SenderConfig,
+        spec: &SourceSpec,
+        receiving: &ReceiverConfig,
+        frames_max: Option<u64>,
+    ) -> Result<Self, Failure> {
+        let waker = Waker::default();
+        let sound = Sound::start(&config.shared, &waker, true, config.record.is_some())?;
+        let own = OwnSide::new(config.rate, config.rate_most, config.effects);
+        let side = sound.as_ref().map(|sound| sound.audible.side.clone());
+        let start = Start { frames_max, sound: side, ..Start::new(config, &waker, &own) };
+        let sending = Sending::from_spec(config, spec, start)?;
+        let latency_limit = LatencyLimit::new(receiving.latency_max);
+        let mut settings = own.settings();
+        settings.push(latency_limit.setting());
+        settings.extend(sound.iter().flat_map(|sound| sound.audible.side.settings()));
+        let talk = TalkSide::new(waker.clone());
+        talk.set_recording(config.record.is_some() || receiving.record.is_some());
+        settings.push(talk.setting());
+        let control = control::serve("sender", &config.shared, settings);
+        let options = sending.options(config, Protocol::BothWays)?;
+        let handle = Handle {
+            own,
+            latency_limit,
+            sound: sound.as_ref().map(|sound| sound.audible.clone()),
+            talk,
+            hang_up: HangUp::new(waker.clone()),
+            view: Default::default(),
+        };
+        let receiving = receiving.clone();
+        Ok(Self { handle, waker, sending, sound, options, receiving, rate: config.rate, frames_max, _control: control })
+    }
+
+    /// Returns what a window shows and steers; it may be kept and used on any thread.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Sends and receives until both directions have ended, a sink asks for it, [`Handle::hang_up`] does or a signal comes. Pictures
+    /// go to the sinks that `specs` name. Call it on the main thread, on which a window must live.
+    pub fn run(self, specs: &[SinkSpec]) -> Result<(), Failure> {
+        self.run_for(Shows::Specs(specs))
+    }
+
+    /// As [`Self::run`] on this thread, with sinks of the caller's own, which are opened here.
+    pub fn run_with(
+        self,
+        open: impl FnOnce(WindowParts) -> Result<Vec<Box<dyn Sink>>, SinkError>,
+    ) -> Result<(), Failure> {
+        self.run_for(Shows::Own(Box::new(open)))
+    }
+
+    /// Ends it before it has begun.
+    pub fn give_up(self) -> Result<(), Failure> {
+        let ended = self.sending.threads.end(Ok(()));
+        ended.and(self.sound.map_or(Ok(()), Sound::end))
+    }
+
+    fn run_for(self, shows: Shows<'_>) -> Result<(), Failure> {
+        let Self { handle, waker, sending, mut sound, options, receiving, rate, frames_max, _control } = self;
+        let hang_up = handle.hang_up.clone();
+        let (mut says, mut hears) = (Says::new(&handle), Hears::new(&handle));
+        let network = Network {
+            waker: waker.clone(),
+            hang_up: Some(hang_up.clone()),
+            pulses: vec![sending.pulse.clone()],
+            own: Some(handle.own),
+            latency_limit: handle.latency_limit,
+            seen: None,
+            sound: handle.sound,
+            talk: Some(handle.talk),
+            view: handle.view,
+        };
+        let Sending { mut link, threads, .. } = sending;
+        let turn = move |mut receiver_link: ReceiverLink| {
+            if let Some(sound) = &mut sound {
+                hurry(Role::Network);
+                sound.record(receiver_link.recording(), link.recording());
+            }
+            let call = Streams::new(Directions::Both, rate).ended_by(hang_up);
+            let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));
+            let call = call.with(StreamId::sent(VIDEO), &mut link).with(StreamId::received(VIDEO), &mut receiver_link);
+            let call = call.with(StreamId::sent(TALK), &mut says).with(StreamId::received(TALK), &mut hears);
+            let linked = net::link::run(options, &waker, &mut [call]);
+            link.report_final();
+            let silenced = sound.map_or(Ok(()), Sound::end);
+            threads.end(linked).and(silenced)
+        };
+        run_over(network, &receiving, shows, frames_max, turn).map(drop)
+    }
+}

@@ -1,0 +1,128 @@
+//! Contents of the pages, and the acts of a person on them: the seam between them and everything that works behind.
+
+use common::config::PublicKey;
+use shell::doctor::Status;
+
+use crate::people::{Answer, Person, State, Who};
+
+/// Contents of the pages.
+#[derive(Clone, Default)]
+pub(crate) struct Facts {
+    /// Those who are known, by name.
+    pub(crate) people: Vec<Person>,
+    /// State of this side.
+    pub(crate) state: State,
+    /// The one who calls.
+    pub(crate) rings: Option<Who>,
+    /// An introduction under way.
+    pub(crate) meeting: Meeting,
+    /// A link of Duet in the clipboard that has not been used.
+    pub(crate) offered: Option<String>,
+    pub(crate) machine: Machine,
+    /// Answer to whoever calls.
+    pub(crate) answer: Answer,
+    /// Texts of the call, each with true if it is this side's own.
+    pub(crate) texts: Vec<(bool, String)>,
+    /// True while the other side records, or hides its picture.
+    pub(crate) theirs: (bool, bool),
+    /// True while the own picture is hidden from the other side.
+    pub(crate) is_hidden: bool,
+    /// Sentence about the last thing that went wrong, or ended.
+    pub(crate) news: Option<String>,
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: u64,
+}
+
+/// An introduction to somebody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Meeting {
+    /// None is under way.
+    #[default]
+    None,
+    /// This side has made a link, once it is known.
+    Invites {
+        /// The other's name here.
+        name: String,
+        /// The link.
+        link: Option<String>,
+    },
+    /// This side looks for the machine that made a link.
+    Joins {
+        /// The line to send back, once one is needed.
+        answer: Option<String>,
+    },
+    /// Both know each other; the other's name here.
+    Met(String),
+    /// It has failed, and why.
+    Failed(String),
+}
+
+/// A camera, a sound card or another thing to choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// As the configuration names it.
+    pub(crate) spec: String,
+    /// As a person does.
+    pub(crate) name: String,
+    /// A description or the reason why it cannot be used, and true if it cannot.
+    pub(crate) about: (String, bool),
+}
+
+/// Findings about this machine; none: it is being looked at.
+#[derive(Clone, Default)]
+pub(crate) struct Machine {
+    pub(crate) cameras: Option<Vec<Choice>>,
+    pub(crate) cards: Option<Vec<Choice>>,
+    pub(crate) checks: Option<Vec<Finding>>,
+    /// As the configuration has them.
+    pub(crate) camera: String,
+    pub(crate) card: String,
+    pub(crate) dht: bool,
+    /// The chosen camera's picture of now.
+    pub(crate) preview: Option<egui::TextureHandle>,
+}
+
+/// A finding about this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) status: Status,
+    pub(crate) detail: String,
+    pub(crate) advice: Option<String>,
+}
+
+/// Act of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    Call(PublicKey),
+    CallName(String),
+    Take(PublicKey),
+    Decline(PublicKey),
+    Rename(PublicKey, String),
+    Remove(PublicKey),
+    Invite(String),
+    /// The other side's answer to the link.
+    Answer(String),
+    Join {
+        link: String,
+        name: String,
+    },
+    /// Leave the introduction.
+    Leave,
+    /// Do not offer that link again.
+    ForgetOffer,
+    ChooseCamera(String),
+    ChooseCard(String),
+    UseDht(bool),
+    /// Show the camera's picture, or no longer.
+    Preview(bool),
+    /// Look at the machine.
+    Examine,
+    /// The news has been read.
+    Read,
+    /// Answer to whoever calls.
+    Reply(Answer),
+    /// A text for the other side.
+    Say(String),
+    /// Hide the own picture from the other side, or no longer.
+    Hide(bool),
+}

@@ -1,0 +1,148 @@
+//! Pages over the picture of a call: how things stand, buttons, figures.
+
+use egui::{Align2, Area, CornerRadius, Frame, Margin, RichText, Ui, vec2};
+use showing::sink::{Press, Said};
+
+use super::Screens;
+use super::parts::{aside, ending, field, portrait, quiet};
+use crate::face::theme;
+use crate::facts::{Act, Facts};
+use crate::people::State;
+
+/// Letters of a text, as the other side takes them, and texts that are shown.
+const TEXT_MAX: usize = 1000;
+const TEXTS_MAX: usize = 8;
+
+impl Screens {
+    pub(super) fn over_picture(&mut self, ui: &mut Ui, call: &Said, facts: &Facts, pressed: &mut Vec<Press>) {
+        let screen = ui.max_rect();
+        let width = screen.width();
+        let veil = |ui: &mut Ui, contents: &mut dyn FnMut(&mut Ui)| {
+            Frame::NONE
+                .fill(theme::VEIL)
+                .corner_radius(CornerRadius::same(14))
+                .inner_margin(Margin::symmetric(14, 10))
+                .show(ui, |ui| contents(ui));
+        };
+        let context = ui.ctx().clone();
+        if let Some(notice) = &call.notice {
+            Area::new(egui::Id::unique("notice"))
+                .anchor(Align2::CENTER_CENTER, vec2(0.0, -screen.height() * 0.12))
+                .show(&context, |ui| {
+                    veil(ui, &mut |ui| {
+                        ui.set_max_width((width - 60.0).min(460.0));
+                        ui.vertical_centered(|ui| self.show_notice(ui, notice, facts, screen.height() < 320.0));
+                    });
+                });
+        }
+        if self.typed.texts_shown {
+            Area::new(egui::Id::unique("texts")).anchor(Align2::RIGHT_TOP, vec2(-12.0, 12.0)).show(&context, |ui| {
+                veil(ui, &mut |ui| {
+                    ui.set_max_width((width - 60.0).min(300.0));
+                    self.show_texts(ui, facts);
+                });
+            });
+        }
+        if self.typed.details_shown && !call.details.is_empty() {
+            Area::new(egui::Id::unique("figures")).anchor(Align2::LEFT_TOP, vec2(12.0, 12.0)).show(&context, |ui| {
+                veil(ui, &mut |ui| {
+                    ui.set_max_width((width - 60.0).min(460.0));
+                    ui.spacing_mut().item_spacing.y = 2.0;
+                    for line in &call.details {
+                        ui.label(RichText::new(line).small().color(theme::TEXT));
+                    }
+                });
+            });
+        }
+        Area::new(egui::Id::unique("bar")).anchor(Align2::CENTER_BOTTOM, vec2(0.0, -12.0)).show(&context, |ui| {
+            veil(ui, &mut |ui| {
+                ui.set_width((width - 60.0).min(860.0));
+                ui.spacing_mut().item_spacing = vec2(8.0, 6.0);
+                let sentence = call.message.as_ref().or(call.alert.as_ref()).unwrap_or(&call.line);
+                for (is_so, key) in [(facts.theirs.0, "they-record"), (facts.theirs.1, "they-hide")] {
+                    if is_so {
+                        let point = if key == "they-record" { "●" } else { "" };
+                        let said = format!("{point} {}", self.words.say(key));
+                        ui.vertical_centered(|ui| ui.label(RichText::new(said).color(theme::BAD)));
+                    }
+                }
+                if !sentence.is_empty() {
+                    ui.vertical_centered(|ui| aside(ui, sentence));
+                }
+                ui.horizontal_wrapped(|ui| self.show_call_buttons(ui, call, facts.is_hidden, pressed));
+            });
+        });
+    }
+
+    /// Shows the texts of the call once one has come.
+    pub(crate) fn on_texts(&mut self, has_come: bool) {
+        self.typed.texts_shown |= has_come;
+    }
+
+    fn show_notice(&self, ui: &mut Ui, notice: &str, facts: &Facts, is_low: bool) {
+        match &facts.state {
+            State::Calling { who, since_ms, rings, .. } => {
+                let name = &who.name;
+                if !is_low {
+                    portrait(ui, name, 64.0, None);
+                }
+                let title = RichText::new(self.words.of_name(if *rings { "rings-there" } else { "looking-for" }, name))
+                    .heading()
+                    .color(theme::TEXT);
+                ui.label(title);
+                let seconds = facts.now_ms.saturating_sub(*since_ms) / 1000;
+                aside(ui, &self.words.with("looking-seconds", &[("seconds", seconds.into())]));
+                if seconds >= 8 && !rings {
+                    aside(ui, &self.words.say("looking-why"));
+                    aside(ui, notice);
+                }
+            }
+            _ => {
+                ui.label(RichText::new(notice).size(17.0).color(theme::TEXT));
+            }
+        }
+    }
+
+    fn show_texts(&mut self, ui: &mut Ui, facts: &Facts) {
+        for (is_own, text) in facts.texts.iter().rev().take(TEXTS_MAX).rev() {
+            let colour = if *is_own { theme::QUIET } else { theme::TEXT };
+            ui.add(egui::Label::new(RichText::new(text).color(colour)).wrap());
+        }
+        let entered = field(ui, &self.words.say("say-something"), &mut self.typed.text, TEXT_MAX);
+        if (entered || quiet(ui, &self.words.say("send")).clicked()) && !self.typed.text.trim().is_empty() {
+            self.acts.push(Act::Say(std::mem::take(&mut self.typed.text)));
+        }
+    }
+
+    fn show_call_buttons(&mut self, ui: &mut Ui, call: &Said, is_hidden: bool, pressed: &mut Vec<Press>) {
+        let mut button = |ui: &mut Ui, key: &str, press| {
+            if quiet(ui, &self.words.say(key)).clicked() {
+                pressed.push(press);
+            }
+        };
+        if let Some(is_muted) = call.is_muted {
+            button(ui, if is_muted { "unmute" } else { "mute" }, Press::Mute);
+        }
+        if call.sends {
+            button(ui, if call.own_shown { "hide-self" } else { "show-self" }, Press::Own);
+            button(ui, "more-quality", Press::Faster);
+            button(ui, "less-quality", Press::Slower);
+            button(ui, "effects", Press::Effects);
+            if quiet(ui, &self.words.say(if is_hidden { "show-picture" } else { "hide-picture" })).clicked() {
+                self.acts.push(Act::Hide(!is_hidden));
+            }
+        }
+        button(ui, "mirror", Press::Mirror);
+        button(ui, "snapshot", Press::Save);
+        button(ui, if call.is_fullscreen { "window" } else { "fullscreen" }, Press::Fullscreen);
+        if quiet(ui, &self.words.say("texts")).clicked() {
+            self.typed.texts_shown = !self.typed.texts_shown;
+        }
+        if quiet(ui, &self.words.say("figures")).clicked() {
+            self.typed.details_shown = !self.typed.details_shown;
+        }
+        if ending(ui, &self.words.say("hang-up")).clicked() {
+            pressed.push(Press::HangUp);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The two pages by which people get to know each other: the one that makes a link, and the one that has got it.
+
+use egui::{RichText, Spinner, TextEdit, Ui};
+
+use super::parts::{aside, card, code, field, heading, primary, quiet, title};
+use super::{Page, Screens, waits};
+use crate::face::theme;
+use crate::facts::{Act, Facts, Meeting};
+
+const NAME_MAX: usize = 32;
+/// Letters of a link at most: more than any has.
+const LINK_MAX: usize = 4096;
+/// Side of a code, points.
+const CODE: f32 = 260.0;
+
+impl Screens {
+    pub(super) fn show_invite(&mut self, ui: &mut Ui, facts: &Facts) {
+        if title(ui, &self.say("invite-title"), Some(&self.say("back"))) {
+            return self.go(Page::People);
+        }
+        match &facts.meeting {
+            Meeting::Invites { name, link } => card(ui, |ui| self.show_link(ui, name, link.as_deref())),
+            Meeting::Met(name) => card(ui, |ui| self.show_met(ui, "invite-done", name)),
+            other => card(ui, |ui| {
+                self.show_failed(ui, other);
+                aside(ui, &self.words.say("invite-what"));
+                let entered = field(ui, &self.words.say("name-of-other"), &mut self.typed.name, NAME_MAX);
+                if primary(ui, &self.words.say("invite-make")).clicked() || entered {
+                    let name = self.name();
+                    self.acts.push(Act::Invite(name));
+                }
+            }),
+        }
+    }
+
+    fn show_link(&mut self, ui: &mut Ui, name: &str, link: Option<&str>) {
+        let Some(link) = link else {
+            return self.show_wait(ui, "invite-making");
+        };
+        heading(ui, &self.words.of_name("invite-send", name));
+        show_line(ui, link);
+        self.show_copy(ui, link);
+        aside(ui, &self.words.say("invite-keep"));
+        ui.add_space(4.0);
+        aside(ui, &self.words.say("invite-qr"));
+        code(ui, link, CODE.min(ui.available_width()));
+        ui.add_space(4.0);
+        let entered = field(ui, &self.words.say("invite-answer"), &mut self.typed.answer, LINK_MAX);
+        let is_typed = !self.typed.answer.trim().is_empty();
+        let done = ui.add_enabled_ui(is_typed, |ui| quiet(ui, &self.words.say("done")).clicked()).inner;
+        if is_typed && (entered || done) {
+            self.acts.push(Act::Answer(std::mem::take(&mut self.typed.answer).trim().to_owned()));
+        }
+    }
+
+    pub(super) fn show_join(&mut self, ui: &mut Ui, facts: &Facts) {
+        if title(ui, &self.say("join-title"), Some(&self.say("back"))) {
+            return self.go(Page::People);
+        }
+        match &facts.meeting {
+            Meeting::Joins { answer } => card(ui, |ui| {
+                self.show_wait(ui, "join-looking");
+                if let Some(answer) = answer {
+                    aside(ui, &self.words.say("join-answer"));
+                    show_line(ui, answer);
+                    self.show_copy(ui, answer);
+                }
+            }),
+            Meeting::Met(name) => card(ui, |ui| self.show_met(ui, "join-done", name)),
+            other => card(ui, |ui| {
+                self.show_failed(ui, other);
+                aside(ui, &self.words.say("join-what"));
+                let entered = field(ui, &self.words.say("join-link"), &mut self.typed.link, LINK_MAX);
+                let link = self.typed.link.trim().to_owned();
+                let is_link = is_link(&link);
+                if !link.is_empty() && !is_link {
+                    ui.label(RichText::new(self.words.say("join-bad")).color(theme::BAD));
+                }
+                let named = field(ui, &self.words.say("name-of-other"), &mut self.typed.name, NAME_MAX);
+                let join = ui.add_enabled_ui(is_link, |ui| primary(ui, &self.words.say("join-do")).clicked()).inner;
+                if is_link && (join || entered || named) {
+                    let name = self.name();
+                    self.acts.push(Act::Join { link, name });
+                }
+            }),
+        }
+    }
+
+    /// Puts a link into the field of the page that joins, and shows that.
+    pub(crate) fn offer(&mut self, link: &str) {
+        self.typed.link = link.trim().to_owned();
+        self.go(Page::Join);
+    }
+
+    fn show_met(&mut self, ui: &mut Ui, key: &str, name: &str) {
+        heading(ui, &self.words.of_name(key, name));
+        ui.horizontal_wrapped(|ui| {
+            if primary(ui, &self.words.of_name("call-now", name)).clicked() {
+                self.acts.push(Act::CallName(name.to_owned()));
+                self.go(Page::People);
+            }
+            if quiet(ui, &self.words.say("done")).clicked() {
+                self.go(Page::People);
+            }
+        });
+    }
+
+    fn show_wait(&self, ui: &mut Ui, key: &str) {
+        ui.horizontal_wrapped(|ui| {
+            ui.add(Spinner::new().size(18.0).color(theme::ACCENT));
+            ui.label(RichText::new(self.words.say(key)).color(theme::TEXT));
+        });
+    }
+
+    fn show_failed(&self, ui: &mut Ui, meeting: &Meeting) {
+        if let Meeting::Failed(why) = meeting {
+            ui.label(RichText::new(self.words.say("failed")).color(theme::BAD).family(theme::strong()));
+            ui.label(RichText::new(why).color(theme::TEXT));
+        }
+        debug_assert!(!waits(meeting));
+    }
+
+    fn show_copy(&mut self, ui: &mut Ui, text: &str) {
+        if primary(ui, &self.words.say("copy")).clicked() {
+            ui.copy_text(text.to_owned());
+        }
+    }
+
+    /// Returns the name typed, made one that the file of people takes.
+    pub(super) fn name(&self) -> String {
+        let dashed = self.typed.name.trim().replace(char::is_whitespace, "-");
+        let name: String =
+            dashed.chars().filter(|c| c.is_alphanumeric() || "-_.".contains(*c)).take(NAME_MAX).collect();
+        if name.is_empty() { self.say("unnamed") } else { name }
+    }
+}
+
+/// Returns true if `text` begins as links and tickets do.
+pub(crate) fn is_link(text: &str) -> bool {
+    let text = text.trim();
+    common::reach::Ticket::is_begun_by(text) && text.len() > 20 && !text.contains(char::is_whitespace)
+}
+
+/// Shows a line that may be copied and not changed.
+fn show_line(ui: &mut Ui, mut line: &str) {
+    let edit =
+        TextEdit::multiline(&mut line).desired_width(f32::INFINITY).desired_rows(2).font(egui::TextStyle::Monospace);
+    ui.add(edit);
+}

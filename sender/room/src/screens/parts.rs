@@ -1,0 +1,142 @@
+//! Parts that pages are put together of.
+
+use egui::{
+    Align, Button, Color32, CornerRadius, Frame, Layout, Margin, Response, RichText, Sense, Stroke, TextWrapMode, Ui,
+    pos2, vec2,
+};
+
+use crate::face::theme;
+
+/// Shows a title, before it the way back if there is one; returns true if that was gone.
+pub(super) fn title(ui: &mut Ui, text: &str, back: Option<&str>) -> bool {
+    let mut gone = false;
+    ui.horizontal_wrapped(|ui| {
+        if let Some(back) = back {
+            gone = quiet(ui, &format!("‹ {back}")).clicked();
+        }
+        ui.label(RichText::new(text).heading().color(theme::TEXT));
+    });
+    ui.add_space(6.0);
+    gone
+}
+
+/// Shows a card with contents.
+pub(super) fn card<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
+    let frame =
+        Frame::NONE.fill(theme::CARD).corner_radius(CornerRadius::same(12)).inner_margin(Margin::symmetric(16, 14));
+    let shown = frame.show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        contents(ui)
+    });
+    shown.inner
+}
+
+/// Shows the button of what is meant to be done next.
+pub(super) fn primary(ui: &mut Ui, text: &str) -> Response {
+    coloured(ui, text, theme::ACCENT, theme::ON_ACCENT)
+}
+
+/// Shows the button of what ends or removes something.
+pub(super) fn ending(ui: &mut Ui, text: &str) -> Response {
+    coloured(ui, text, theme::END, Color32::WHITE)
+}
+
+fn coloured(ui: &mut Ui, text: &str, ground: Color32, letters: Color32) -> Response {
+    ui.scope(|ui| {
+        // Whatever the pointer and the keyboard do, the colours stay legible; the frame tells who has them.
+        let widgets = &mut ui.visuals_mut().widgets;
+        for state in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
+            (state.weak_bg_fill, state.bg_fill, state.bg_stroke) = (ground, ground, Stroke::NONE);
+        }
+        for state in [&mut widgets.hovered, &mut widgets.active] {
+            state.bg_stroke = Stroke::new(2.0, theme::TEXT);
+        }
+        let text = RichText::new(text).family(theme::strong()).color(letters);
+        ui.add(Button::new(text).wrap_mode(TextWrapMode::Extend))
+    })
+    .inner
+}
+
+/// Shows a button among others.
+pub(super) fn quiet(ui: &mut Ui, text: &str) -> Response {
+    ui.add(Button::new(RichText::new(text).color(theme::TEXT)).wrap_mode(TextWrapMode::Extend))
+}
+
+/// Shows a sentence that is second.
+pub(super) fn aside(ui: &mut Ui, text: &str) {
+    ui.label(RichText::new(text).color(theme::QUIET));
+}
+
+/// Shows the heading of a card.
+pub(super) fn heading(ui: &mut Ui, text: &str) {
+    ui.label(RichText::new(text).family(theme::strong()).size(17.0).color(theme::TEXT));
+}
+
+/// Shows a field to type in under its name; returns true if Enter was pressed in it.
+pub(super) fn field(ui: &mut Ui, name: &str, text: &mut String, most: usize) -> bool {
+    let label = ui.label(RichText::new(name).color(theme::QUIET));
+    let edit =
+        egui::TextEdit::singleline(text).char_limit(most).desired_width(f32::INFINITY).margin(Margin::symmetric(10, 8));
+    let shown = ui.add(edit).labelled_by(label.id);
+    shown.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter))
+}
+
+/// Shows a person's first letter on a disc, and beside it a point of how things are.
+pub(super) fn portrait(ui: &mut Ui, name: &str, size: f32, point: Option<Color32>) {
+    const GROUNDS: [Color32; 6] = [
+        Color32::from_rgb(0x5b, 0x3f, 0x7a),
+        Color32::from_rgb(0x2f, 0x5d, 0x7c),
+        Color32::from_rgb(0x2c, 0x66, 0x52),
+        Color32::from_rgb(0x7a, 0x4a, 0x2b),
+        Color32::from_rgb(0x7c, 0x36, 0x4b),
+        Color32::from_rgb(0x4c, 0x57, 0x2b),
+    ];
+    let (place, _) = ui.allocate_exact_size(vec2(size, size), Sense::hover());
+    let sum: usize = name.bytes().map(usize::from).sum();
+    let painter = ui.painter();
+    painter.circle_filled(place.center(), size / 2.0, GROUNDS[sum % GROUNDS.len()]);
+    let letter: String = name.chars().take(1).flat_map(char::to_uppercase).collect();
+    let font = egui::FontId::new(size * 0.45, theme::strong());
+    painter.text(place.center(), egui::Align2::CENTER_CENTER, letter, font, theme::TEXT);
+    if let Some(point) = point {
+        let at = pos2(place.max.x - size * 0.13, place.max.y - size * 0.13);
+        painter.circle_filled(at, size * 0.17, theme::CARD);
+        painter.circle_filled(at, size * 0.12, point);
+    }
+}
+
+/// Shows two heads that look at each other: Duet's mark.
+pub(super) fn mark(ui: &mut Ui, size: f32) {
+    let (place, _) = ui.allocate_exact_size(vec2(size * 1.5, size), Sense::hover());
+    let painter = ui.painter();
+    let radius = size * 0.42;
+    painter.circle_filled(pos2(place.min.x + radius + 1.0, place.center().y), radius, theme::ACCENT);
+    let second = pos2(place.max.x - radius - 1.0, place.center().y);
+    painter.circle_filled(second, radius, theme::GROUND);
+    painter.circle_stroke(second, radius - 1.0, Stroke::new(size * 0.1, theme::TEXT));
+}
+
+/// Shows the QR code of `text`, if it is short enough for one, black on white, at most `most` points wide.
+pub(super) fn code(ui: &mut Ui, text: &str, most: f32) {
+    let Ok(code) = qrcode::QrCode::new(text) else { return };
+    let (width, dark) = (code.width(), code.to_colors());
+    // Whole pixels, so that all squares are alike.
+    let pixel = 1.0 / ui.pixels_per_point();
+    let cell = (most / (width + 8) as f32 / pixel).floor().max(1.0) * pixel;
+    let side = cell * (width + 8) as f32;
+    let (place, _) = ui.allocate_exact_size(vec2(side, side), Sense::hover());
+    let painter = ui.painter();
+    painter.rect_filled(place, CornerRadius::ZERO, Color32::WHITE);
+    let corner = pos2((place.min.x / pixel).round() * pixel, (place.min.y / pixel).round() * pixel);
+    let mut mesh = egui::Mesh::default();
+    for (at, _) in dark.iter().enumerate().filter(|(_, colour)| **colour == qrcode::Color::Dark) {
+        let min = corner + vec2((at % width + 4) as f32, (at / width + 4) as f32) * cell;
+        mesh.add_colored_rect(egui::Rect::from_min_size(min, vec2(cell, cell)), Color32::BLACK);
+    }
+    painter.add(mesh);
+}
+
+/// Lays buttons out from the right, or below each other where that is too narrow.
+pub(super) fn at_right<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
+    ui.with_layout(Layout::right_to_left(Align::Center), contents).inner
+}

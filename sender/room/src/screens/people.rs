@@ -1,0 +1,219 @@
+//! Those who are known, and the one who calls.
+
+use egui::{RichText, Ui};
+
+use super::parts::{aside, at_right, card, ending, field, heading, mark, portrait, primary, quiet};
+use super::{Page, Screens};
+use crate::face::theme;
+use crate::facts::{Act, Facts};
+use crate::people::{Person, Presence, Who};
+
+/// Width under which buttons stand below a name, points.
+const NARROW: f32 = 560.0;
+/// Letters of a name at most, as the file of people takes them.
+const NAME_MAX: usize = 32;
+/// Reasons that are shown.
+const REASONS_MAX: usize = 4;
+
+impl Screens {
+    pub(super) fn show_people(&mut self, ui: &mut Ui, facts: &Facts) {
+        let [invite, join, settings] = ["invite", "join", "settings"].map(|key| self.say(key));
+        ui.horizontal_wrapped(|ui| {
+            mark(ui, 28.0);
+            let title = RichText::new(self.words.say("app")).heading().color(theme::TEXT);
+            ui.label(title);
+            if quiet(ui, &settings).clicked() {
+                self.go(Page::Settings);
+            }
+        });
+        ui.add_space(8.0);
+        self.show_news(ui, facts);
+        self.show_offer(ui, facts);
+        if facts.people.is_empty() {
+            card(ui, |ui| {
+                heading(ui, &self.words.say("people-none"));
+                aside(ui, &self.words.say("people-none-what"));
+            });
+        } else {
+            heading(ui, &self.say("people"));
+            for person in &facts.people {
+                card(ui, |ui| self.show_person(ui, person, facts.now_ms));
+            }
+        }
+        ui.add_space(4.0);
+        ui.horizontal_wrapped(|ui| {
+            let is_next = facts.people.is_empty() && facts.offered.is_none();
+            let invited = if is_next { primary(ui, &invite) } else { quiet(ui, &invite) };
+            if invited.clicked() {
+                self.go(Page::Invite);
+            }
+            if quiet(ui, &join).clicked() {
+                self.go(Page::Join);
+            }
+        });
+        self.show_reasons(ui, facts);
+    }
+
+    fn show_news(&mut self, ui: &mut Ui, facts: &Facts) {
+        if let Some(news) = &facts.news {
+            card(ui, |ui| {
+                ui.horizontal_wrapped(|ui| {
+                    ui.label(RichText::new(news).color(theme::TEXT));
+                    if quiet(ui, &self.words.say("close")).clicked() {
+                        self.acts.push(Act::Read);
+                    }
+                });
+            });
+        }
+    }
+
+    fn show_offer(&mut self, ui: &mut Ui, facts: &Facts) {
+        if let Some(link) = &facts.offered {
+            card(ui, |ui| {
+                ui.label(RichText::new(self.words.say("join-clipboard")).color(theme::TEXT));
+                ui.horizontal_wrapped(|ui| {
+                    if primary(ui, &self.words.say("join-do")).clicked() {
+                        self.typed.link.clone_from(link);
+                        self.acts.push(Act::ForgetOffer);
+                        self.go(Page::Join);
+                    }
+                    if quiet(ui, &self.words.say("close")).clicked() {
+                        self.acts.push(Act::ForgetOffer);
+                    }
+                });
+            });
+        }
+    }
+
+    fn show_person(&mut self, ui: &mut Ui, person: &Person, now_ms: u64) {
+        if let Some((_, name)) = self.typed.renames.as_mut().filter(|(key, _)| *key == person.key) {
+            let entered = field(ui, &self.words.say("name-of-other"), name, NAME_MAX);
+            let name = name.clone();
+            ui.horizontal_wrapped(|ui| {
+                if primary(ui, &self.words.say("save")).clicked() || entered {
+                    self.acts.push(Act::Rename(person.key, name));
+                    self.typed.renames = None;
+                }
+                if quiet(ui, &self.words.say("cancel")).clicked() {
+                    self.typed.renames = None;
+                }
+            });
+            return;
+        }
+        if self.typed.removes == Some(person.key) {
+            heading(ui, &self.words.of_name("remove-sure", &person.name));
+            aside(ui, &self.words.of_name("remove-what", &person.name));
+            ui.horizontal_wrapped(|ui| {
+                if ending(ui, &self.words.say("remove")).clicked() {
+                    self.acts.push(Act::Remove(person.key));
+                    self.typed.removes = None;
+                }
+                if quiet(ui, &self.words.say("cancel")).clicked() {
+                    self.typed.removes = None;
+                }
+            });
+            return;
+        }
+        let (point, state) = match person.presence {
+            Presence::There => (theme::GOOD, "is-there"),
+            Presence::InCall => (theme::ACCENT, "is-busy"),
+            Presence::Likely => (theme::GOOD, "is-likely"),
+            Presence::Gone(_) => (theme::QUIET, "is-away"),
+            Presence::Unknown => (theme::QUIET, "is-unknown"),
+        };
+        let mut state = self.say(state);
+        if let Some(last) = person.last_call_ms {
+            let when = ago(now_ms.saturating_sub(last));
+            state = format!("{state} · {}", self.words.with("last-call", &[("when", when.into())]));
+        }
+        let is_narrow = ui.available_width() < NARROW;
+        ui.horizontal(|ui| {
+            portrait(ui, &person.name, 44.0, Some(point));
+            ui.vertical(|ui| {
+                if !is_narrow {
+                    ui.set_max_width(ui.available_width() - 330.0);
+                }
+                ui.spacing_mut().item_spacing.y = 2.0;
+                heading(ui, &person.name);
+                aside(ui, &state);
+            });
+            if !is_narrow {
+                at_right(ui, |ui| self.show_buttons(ui, person, true));
+            }
+        });
+        if is_narrow {
+            ui.horizontal_wrapped(|ui| self.show_buttons(ui, person, false));
+        }
+    }
+
+    fn show_buttons(&mut self, ui: &mut Ui, person: &Person, from_right: bool) {
+        let mut shown = ["call", "rename", "remove"];
+        if from_right {
+            shown.reverse();
+        }
+        for key in shown {
+            let text = self.words.say(key);
+            let clicked = if key == "call" { primary(ui, &text) } else { quiet(ui, &text) }.clicked();
+            if clicked {
+                match key {
+                    "call" => self.acts.push(Act::Call(person.key)),
+                    "rename" => self.typed.renames = Some((person.key, person.name.clone())),
+                    _ => self.typed.removes = Some(person.key),
+                }
+            }
+        }
+    }
+
+    fn show_reasons(&self, ui: &mut Ui, facts: &Facts) {
+        let mut reasons: Vec<_> = facts
+            .people
+            .iter()
+            .flat_map(|person| person.reasons.iter().map(move |reason| (reason.at_ms, &person.name, &reason.what)))
+            .collect();
+        reasons.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
+        if !reasons.is_empty() {
+            ui.add_space(8.0);
+            heading(ui, &self.say("reasons"));
+            for (at, name, what) in reasons.into_iter().take(REASONS_MAX) {
+                aside(ui, &format!("{} · {name}: {}", ago(facts.now_ms.saturating_sub(at)), self.words.why(what)));
+            }
+        }
+    }
+
+    /// Shows who calls, over everything else.
+    pub(super) fn show_ringing(&mut self, ui: &mut Ui, Who { key, name }: &Who) {
+        let is_low = ui.clip_rect().height() < 320.0;
+        ui.add_space(if is_low { 0.0 } else { 80.0 });
+        card(ui, |ui| {
+            ui.vertical_centered(|ui| {
+                portrait(ui, name, if is_low { 44.0 } else { 84.0 }, None);
+                ui.label(RichText::new(self.words.of_name("ringing", name)).heading().color(theme::TEXT));
+                aside(ui, &self.words.say("ringing-what"));
+                ui.add_space(6.0);
+                ui.horizontal_wrapped(|ui| {
+                    let free = (ui.available_width() - 240.0).max(0.0) / 2.0;
+                    ui.add_space(free);
+                    let take = primary(ui, &self.words.say("take"));
+                    if take.clicked() {
+                        self.acts.push(Act::Take(*key));
+                    }
+                    if ui.memory(|memory| memory.focused().is_none()) {
+                        take.request_focus();
+                    }
+                    if ending(ui, &self.words.say("decline")).clicked() {
+                        self.acts.push(Act::Decline(*key));
+                    }
+                });
+            });
+        });
+    }
+}
+
+/// Returns a time that has passed, short: 12 min, 3 h, 5 d.
+fn ago(ms: u64) -> String {
+    match ms / 60_000 {
+        minutes @ ..60 => format!("−{minutes} min"),
+        minutes @ ..2880 => format!("−{} h", minutes / 60),
+        minutes => format!("−{} d", minutes / 1440),
+    }
+}

@@ -1,0 +1,274 @@
+//! Every page in every language at several sizes and scales, laid out without a window: nothing lies beside the window, nothing is
+//! cut off, and the keyboard reaches all.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeSet;
+
+use egui::epaint::{ClippedShape, Shape};
+use egui::{Context, Event, Key, Modifiers, Pos2, RawInput, Rect, vec2};
+use shell::doctor::Status;
+use showing::sink::Said;
+
+use super::*;
+use crate::facts::{Choice, Finding, Machine};
+use crate::people::{Person, Presence, Reason, State, What, Who};
+use crate::words::LANGUAGES;
+
+const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+const LINK: &str =
+    "duet:duet-ticket-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQr";
+/// Widths and heights of windows, pixels, and their scales.
+const SIZES: [(f32, f32, f32); 6] = [
+    (1280.0, 720.0, 1.0),
+    (1280.0, 720.0, 1.5),
+    (1280.0, 720.0, 2.0),
+    (640.0, 400.0, 1.0),
+    (640.0, 400.0, 1.5),
+    (640.0, 400.0, 2.0),
+];
+
+fn person(name: &str, presence: Presence) -> Person {
+    let reasons = vec![Reason { at_ms: 5_000_000, what: What::NotFound }];
+    Person { key: KEY.parse().unwrap(), name: name.to_owned(), presence, last_call_ms: Some(1_000), reasons }
+}
+
+fn clara() -> Who {
+    Who { key: KEY.parse().unwrap(), name: "Clara".to_owned() }
+}
+
+fn facts() -> Facts {
+    let choice = |spec: &str, name: &str, about: &str, is_bad| Choice {
+        spec: spec.to_owned(),
+        name: name.to_owned(),
+        about: (about.to_owned(), is_bad),
+    };
+    let finding = |status, detail: &str, advice: Option<&str>| Finding {
+        status,
+        detail: detail.to_owned(),
+        advice: advice.map(str::to_owned),
+    };
+    let machine = Machine {
+        cameras: Some(vec![
+            choice(
+                "camera:index=0",
+                "HD Pro Webcam C920",
+                "1280x720, 30 / s: the largest that this computer codes in time",
+                false,
+            ),
+            choice("camera:index=2", "USB Capture", "another program has it", true),
+        ]),
+        cards: Some(vec![choice("jack", "jack", "PipeWire, 48000 Hz, periods of 128 frames", false)]),
+        checks: Some(vec![
+            finding(Status::Ok, "the router keeps a port's number whoever is called", None),
+            finding(
+                Status::Warn,
+                "no real-time priority: sound may stutter under load",
+                Some("be a member of the group `audio`"),
+            ),
+            finding(Status::Fail, "OpenCL: no device", None),
+        ]),
+        camera: "camera:index=0".to_owned(),
+        card: "auto".to_owned(),
+        dht: false,
+        preview: None,
+    };
+    Facts {
+        people: vec![
+            person("Clara", Presence::There),
+            person("Maximiliane-von-und-zu-Hohenfels", Presence::Gone(1_000)),
+        ],
+        machine,
+        now_ms: 9_000_000,
+        ..Facts::default()
+    }
+}
+
+/// Each page, with its name.
+fn pages() -> Vec<(&'static str, Page, Facts, Option<Said>)> {
+    let base = facts();
+    let meeting = |meeting| Facts { meeting, ..base.clone() };
+    let name = || "Clara".to_owned();
+    let invites = Meeting::Invites { name: name(), link: Some(LINK.to_owned()) };
+    let long = "the other machine could not be reached before the ticket expired: did `invite` run there all the time?"
+        .to_owned();
+    let call = Said {
+        line: "Picture 43 ms behind, line good".to_owned(),
+        details: vec!["line    12.0 ms".to_owned(); 12],
+        is_muted: Some(false),
+        sends: true,
+        ..Said::default()
+    };
+    let looking = Said { notice: Some("Looking for clara, 13 s; she must run Duet, too".to_owned()), ..call.clone() };
+    let calling = State::Calling { who: clara(), since_ms: 1_000, rings: false, why_not: None };
+    vec![
+        ("start", Page::Start, base.clone(), None),
+        ("settings", Page::Settings, base.clone(), None),
+        ("searching", Page::Settings, Facts::default(), None),
+        ("nobody", Page::People, Facts { news: Some(long.clone()), ..Facts::default() }, None),
+        ("people", Page::People, Facts { offered: Some(LINK.to_owned()), ..base.clone() }, None),
+        ("invite", Page::Invite, base.clone(), None),
+        ("invites", Page::Invite, meeting(invites), None),
+        ("invited", Page::Invite, meeting(Meeting::Met(name())), None),
+        ("join", Page::Join, meeting(Meeting::Failed(long)), None),
+        ("joins", Page::Join, meeting(Meeting::Joins { answer: Some(LINK.to_owned()) }), None),
+        ("joined", Page::Join, meeting(Meeting::Met(name())), None),
+        ("ringing", Page::People, Facts { rings: Some(clara()), ..base.clone() }, None),
+        ("looking", Page::People, Facts { state: calling, ..base.clone() }, Some(looking)),
+        ("call", Page::People, base, Some(call)),
+    ]
+}
+
+/// A page without a window.
+struct Shown {
+    context: Context,
+    screens: Screens,
+    facts: Facts,
+    call: Option<Said>,
+    input: RawInput,
+}
+
+impl Shown {
+    fn new(
+        language: &str,
+        page: Page,
+        facts: Facts,
+        call: Option<Said>,
+        (width, height, scale): (f32, f32, f32),
+    ) -> Self {
+        let context = Context::default();
+        theme::set(&context);
+        let mut input = RawInput {
+            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, vec2(width, height) / scale)),
+            focused: true,
+            ..RawInput::default()
+        };
+        input.viewports.entry(egui::ViewportId::ROOT).or_default().native_pixels_per_point = Some(scale);
+        let mut shown = Self { context, screens: Screens::new(Words::of(language), page), facts, call, input };
+        // Sizes are known from the second time on.
+        for _ in 0..3 {
+            shown.pass(Vec::new());
+        }
+        shown
+    }
+
+    fn pass(&mut self, events: Vec<Event>) -> Vec<ClippedShape> {
+        let Self { context, screens, facts, call, input } = self;
+        let input = RawInput { events, ..input.clone() };
+        let mut pressed = Vec::new();
+        let mut output = context.run_ui(input, |ui| match call {
+            Some(call) => screens.show_call(ui, call, facts, &mut pressed),
+            None => screens.show(ui, facts),
+        });
+        output.textures_delta.clear();
+        output.shapes
+    }
+
+    fn press(&mut self, key: Key) {
+        let event =
+            |pressed| Event::Key { key, physical_key: None, pressed, repeat: false, modifiers: Modifiers::NONE };
+        self.pass(vec![event(true)]);
+        self.pass(vec![event(false)]);
+    }
+}
+
+/// Returns the texts among shapes, each with where it lies and where it may be seen.
+fn texts(shapes: &[ClippedShape]) -> Vec<(String, Rect, Rect, bool)> {
+    fn add(shape: &Shape, clip: Rect, found: &mut Vec<(String, Rect, Rect, bool)>) {
+        match shape {
+            Shape::Vec(shapes) => shapes.iter().for_each(|shape| add(shape, clip, found)),
+            Shape::Text(text) => {
+                let place = text.galley.rect.translate(text.pos.to_vec2());
+                found.push((text.galley.text().to_owned(), place, clip, text.galley.elided));
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    shapes.iter().for_each(|shape| add(&shape.shape, shape.clip_rect, &mut found));
+    found
+}
+
+#[test]
+fn nothing_is_cut_off_in_any_language_at_any_size() {
+    let mut wrong = Vec::new();
+    for (language, _) in LANGUAGES {
+        for size in SIZES {
+            let (width, height) = (size.0 / size.2, size.1 / size.2);
+            for (name, page, facts, call) in pages() {
+                let is_over_picture = call.is_some();
+                let mut shown = Shown::new(language, page, facts, call, size);
+                let found = texts(&shown.pass(Vec::new()));
+                assert!(found.len() > 2, "{name} in {language} at {size:?} shows {found:?}");
+                for (text, place, clip, is_elided) in found {
+                    // The link in its field is scrolled; pages scroll up and down.
+                    if text.starts_with("duet:") {
+                        continue;
+                    }
+                    let is_beside = place.left() < -0.5 || place.right() > width + 0.5;
+                    let is_clipped = place.left() < clip.left() - 0.5 || place.right() > clip.right() + 0.5;
+                    let is_below = is_over_picture && (place.top() < -0.5 || place.bottom() > height + 0.5);
+                    if is_beside || is_clipped || is_below || is_elided {
+                        wrong
+                            .push(format!("{name} in {language} at {size:?}: {text:?} at {place:?}, seen in {clip:?}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} texts are cut off:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Tab goes to every button and field of each page, and back to the first.
+#[test]
+fn the_keyboard_reaches_all() {
+    for (name, page, facts, call) in pages() {
+        let mut shown = Shown::new("en", page, facts, call, SIZES[0]);
+        let wanted: BTreeSet<_> = shown.context.viewport(|viewport| {
+            let widgets = viewport.prev_pass.widgets.layers().flat_map(|(_, widgets)| widgets.iter());
+            widgets
+                .filter(|widget| widget.sense.is_focusable() && widget.enabled)
+                .map(|widget| widget.id.value())
+                .collect()
+        });
+        let mut reached = BTreeSet::new();
+        for _ in 0..wanted.len() + 3 {
+            shown.press(Key::Tab);
+            reached.extend(shown.context.memory(|memory| memory.focused()).map(|id| id.value()));
+        }
+        assert!(!wanted.is_empty(), "{name}");
+        let missing = wanted.difference(&reached).count();
+        assert!(missing == 0, "{name}: {missing} of {} are not reached", wanted.len());
+    }
+}
+
+#[test]
+fn enter_presses_what_has_the_keyboard_and_escape_goes_back() {
+    let mut shown = Shown::new("en", Page::Invite, facts(), None, SIZES[0]);
+    shown.press(Key::Escape);
+    assert_eq!(shown.screens.page, Page::People);
+    assert_eq!(shown.screens.acts, [Act::Leave]);
+    // Who is called answers by Enter alone.
+    let mut shown = Shown::new("en", Page::People, Facts { rings: Some(clara()), ..facts() }, None, SIZES[0]);
+    shown.press(Key::Enter);
+    assert_eq!(shown.screens.acts, [Act::Take(KEY.parse().unwrap())]);
+}
+
+#[test]
+fn names_and_links_that_are_typed_become_what_the_files_take() {
+    let mut screens = Screens::new(Words::of("en"), Page::Join);
+    for (typed, name) in [
+        ("Clara Schumann", "Clara-Schumann"),
+        ("", "friend"),
+        ("\u{202e}evil\u{202c}", "evil"),
+        ("../../x", "....x"),
+        (&"x".repeat(10_000), &"x".repeat(32)),
+    ] {
+        screens.typed.name = typed.to_owned();
+        assert_eq!(screens.name(), name);
+    }
+    for (text, wanted) in
+        [(LINK, true), ("duet:", false), ("hello", false), ("duet:duet-ticket-A B\nC and more text", false)]
+    {
+        assert_eq!(is_link(text), wanted, "{text}");
+    }
+}

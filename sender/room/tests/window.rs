@@ -1,0 +1,130 @@
+//! Two people at two screens, who do not know each other and see each other after a few clicks.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod screen;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::screen::{Screen, Shot};
+
+/// Longest wait: this machine may have much else to do.
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOOK: Duration = Duration::from_millis(100);
+/// The colour of the button that is meant to be pressed next.
+const NEXT: u32 = 0x00f3_b05f;
+/// Colours of a page at most; a picture has more.
+const PAGE_COLOURS: usize = 6_000;
+
+#[track_caller]
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "{what} has not come");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// A person with an empty home, a screen, and the program on it.
+struct Person {
+    name: &'static str,
+    home: PathBuf,
+    screen: Screen,
+    program: Child,
+}
+
+impl Person {
+    fn new(name: &'static str, arguments: &[&str]) -> Self {
+        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("room-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&home);
+        let [settings, runtime] = [home.join(".config/duet"), home.join("run")];
+        fs::create_dir_all(&settings).unwrap();
+        fs::create_dir_all(&runtime).unwrap();
+        // Nothing of it stands for a click: there is no camera here and no sound card, and the world is not to be asked.
+        let text = "[video]\nsource = \"pattern:size=640x360:fps=30\"\n[sound]\ncard = \"none\"\n[expert]\nstun = []\nopen_port = false\n\
+                    house = false\nbackend = \"cpu\"\n";
+        fs::write(settings.join("duet.toml"), text).unwrap();
+        let screen = Screen::start();
+        let log = fs::File::create(home.join("log")).unwrap();
+        let mut program = Command::new(env!("CARGO_BIN_EXE_duet"));
+        program.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        program
+            .env("HOME", &home)
+            .env("XDG_RUNTIME_DIR", &runtime)
+            .env("DISPLAY", &screen.name)
+            .env("LANG", "en_GB.UTF-8");
+        let program = program.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        Self { name, home, screen, program }
+    }
+
+    /// Presses the button that is meant to be pressed next, once it is there and stands still; `goes`: and waits until another page is
+    /// there.
+    fn press_next(&self, what: &str, goes: bool) {
+        let mut before = None;
+        let (x, y) = until(&format!("{}: {what}", self.name), || {
+            let place = self.shot(what).and_then(|shot| shot.centre_of(NEXT));
+            let stands = place.is_some() && place == before;
+            before = place;
+            place.filter(|_| stands)
+        });
+        // The pointer stays where a person's would: what is under it when a busy program looks counts.
+        self.screen.click(x, y);
+        if goes {
+            until(&format!("{}: the end of {what}", self.name), || {
+                let place = self.screen.shot()?.centre_of(NEXT);
+                (place != Some((x, y))).then_some(())
+            });
+        }
+    }
+
+    fn shot(&self, name: &str) -> Option<Shot> {
+        let shot = self.screen.shot()?;
+        if let Some(folder) = std::env::var_os("DUET_SHOTS") {
+            shot.save(&Path::new(&folder).join(format!("{}-{}.png", self.name, name.replace(' ', "-"))));
+        }
+        Some(shot)
+    }
+
+    fn sees_a_picture(&self) {
+        until(&format!("{}: the picture", self.name), || {
+            self.shot("call").filter(|shot| shot.colours() > PAGE_COLOURS)
+        });
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.home.join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}: {}", self.name, self.log());
+        }
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+        let _ = fs::remove_dir_all(&self.home);
+    }
+}
+
+#[test]
+fn two_strangers_see_each_other_after_a_few_clicks() {
+    let robert = Person::new("robert", &[]);
+    robert.press_next("invite", true);
+    robert.press_next("make the link", true);
+    robert.press_next("copy", false);
+    let link = until("the link", || robert.screen.clipboard()).trim().to_owned();
+    assert!(link.starts_with("duet:"), "{link}");
+    // A link in a message opens the program.
+    let clara = Person::new("clara", &[&link]);
+    clara.press_next("join", true);
+    clara.press_next("call", true);
+    robert.press_next("take", true);
+    clara.sees_a_picture();
+    robert.sees_a_picture();
+}
