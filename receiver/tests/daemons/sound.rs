@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
 
 use crate::support::{Daemon, PATTERN, Pair, until};
@@ -22,8 +24,13 @@ impl Server {
 
     fn at_rate(name: &str, rate: &str) -> Option<Self> {
         let name = format!("duet-{}-{name}", std::process::id());
+        has_own_shared_memory();
         match run(&name, rate) {
-            Ok(child) => Some(Self { name, child }),
+            Ok(child) => {
+                let mut server = Self { name, child };
+                server.answers();
+                Some(server)
+            }
             Err(_) => {
                 let skipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../.ci/skipped");
                 let note = "sound between two daemons: there is no jackd";
@@ -36,6 +43,16 @@ impl Server {
     /// Starts a server that has ended anew, at 48 kHz.
     fn restart(&mut self) {
         self.child = run(&self.name, "48000").unwrap();
+        self.answers();
+    }
+
+    /// Waits for the socket at which clients of this server knock.
+    fn answers(&mut self) {
+        let socket = format!("/dev/shm/jack_{}_{}_0", self.name, nix::unistd::getuid());
+        until("the answer of jackd", || {
+            assert_eq!(self.child.try_wait().unwrap(), None, "jackd has ended: {}", self.name);
+            Path::new(&socket).exists().then_some(())
+        });
     }
 
     fn end(&mut self, signal: &str) {
@@ -52,6 +69,15 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.end("-TERM");
+    }
+}
+
+/// Gives this thread, and all that it starts, a shared memory of its own where it may. Servers meet there; it has room for
+/// eight of them and keeps the place of each that was killed, whoever had started it.
+fn has_own_shared_memory() {
+    if unshare(CloneFlags::CLONE_NEWNS).is_ok() {
+        let own = "mount --make-rprivate / && mount -t tmpfs none /dev/shm";
+        let _ = Command::new("sh").args(["-c", own]).stderr(Stdio::null()).status();
     }
 }
 
