@@ -2,6 +2,7 @@
 
 pub(crate) mod compensate;
 pub(crate) mod dering;
+pub(crate) mod nearest;
 pub(crate) mod overlap;
 pub(crate) mod planes;
 pub(crate) mod square;

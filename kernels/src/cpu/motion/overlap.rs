@@ -1,6 +1,4 @@
-//! Arithmetic of rows: of a unit out of those of its cells, of samples out of sums, and how far a source is from a rectangle.
-
-use picture::pyramid::Rect;
+//! Arithmetic of rows: of a unit out of those of its cells, and of samples out of sums.
 
 use crate::cpu::simd::multiversion;
 use crate::motion::field::CELL_WEIGHT;
@@ -48,23 +46,4 @@ fn round_sums_body(out: &mut [u8], sums: &[u16]) {
     for (to, &sum) in out.iter_mut().zip(sums) {
         *to = (sum.wrapping_add(128) >> 8) as u8;
     }
-}
-
-multiversion! {
-    /// Returns the sum of absolute differences of a source from a window, over a rectangle of its size.
-    pub(crate) fn difference(source: &[u8], source_pitch: usize, samples: &[u8], pitch: usize, rect: Rect) -> u32 = difference_body;
-}
-
-#[inline(always)]
-fn difference_body(source: &[u8], source_pitch: usize, samples: &[u8], pitch: usize, rect: Rect) -> u32 {
-    let mut total = 0;
-    for (source, samples) in source.chunks(source_pitch).zip(samples.chunks(pitch)).take(rect.height) {
-        let (source, samples) = (source[..rect.width].as_chunks::<8>(), samples[..rect.width].as_chunks::<8>());
-        for (source, samples) in source.0.iter().zip(samples.0) {
-            let each = source.iter().zip(samples).map(|(&a, &b)| u32::from(a.abs_diff(b)));
-            total += each.sum::<u32>();
-        }
-        total += source.1.iter().zip(samples.1).map(|(&a, &b)| u32::from(a.abs_diff(b))).sum::<u32>();
-    }
-    total
 }
