@@ -262,7 +262,7 @@ impl StateDecoder {
         let received = split.map_or_else(|| behind(frame, slices), |(split, _)| split);
         let (vectors, start) = (start.elapsed(), Instant::now());
         self.refer(reference);
-        self.predictor.compensate(&field, out);
+        self.predictor.compensate(&field, None, out);
         let compensate = start.elapsed();
         self.residual.add_residual(&received, out)?;
         self.predictor.dering(&dering, out);

@@ -199,10 +199,7 @@ impl PredictedEncoder {
                 self.decoder.replay(frame, &Gaps::default(), reference.as_ref())?
             }
         };
-        let unfinished = self.unfinished.take();
-        if self.decoder.encoder().is_none() && unfinished.is_some_and(|unfinished| unfinished.reference.is_some()) {
-            self.gains = self.decoder.predictor.gains(&self.source, state.picture());
-        }
+        self.unfinished = None;
         if self.effort > Effort::Still {
             self.decoder.refer((state.number(), state.picture()));
         }
@@ -339,7 +336,9 @@ impl PredictedEncoder {
         } else if self.effort == Effort::Still {
             prediction.data_mut().copy_from_slice(reference.picture().data());
         } else {
-            self.decoder.predictor.compensate(&field, &mut prediction);
+            // Vectors of little effort are found without their overlaps.
+            let summed = (self.effort >= Effort::Low).then_some(&self.overlapped);
+            self.decoder.predictor.compensate(&field, summed, &mut prediction);
         }
         let predicted = found.elapsed();
         let slicing = Instant::now();
@@ -352,7 +351,10 @@ impl PredictedEncoder {
         // In a map, or in a list: each slice's place, and two numbers that may take two bytes then.
         let more = (map_bytes(slices.len() + blocks) - map_bytes(blocks)).max(slices.len() + 2);
         let target = less(target, REFERENCE_BYTES + vectors + more);
-        let Some((blocks, frame)) = self.code_residual(picture, &prediction, target, (age, &slices))? else {
+        if self.decoder.encoder().is_none() {
+            self.residual.take_residual(picture, &prediction)?;
+        }
+        let Some((blocks, frame)) = self.code_residual(target, (age, &slices))? else {
             self.decoder.give_back(prediction);
             return Ok(None);
         };
@@ -414,22 +416,20 @@ impl PredictedEncoder {
         slices
     }
 
-    /// Codes what the prediction leaves of a picture: its blocks alone, and the frame, whose blocks are joined where that is shorter;
+    /// Codes what the prediction leaves of the picture: its blocks alone, and the frame, whose blocks are joined where that is shorter;
     /// `None` if the budget, which is that of the blocks, is too small.
     fn code_residual(
         &mut self,
-        picture: PictureRef<'_>,
-        prediction: &Picture,
         target: Target,
         vectors: (u8, &[Vec<u8>]),
     ) -> Result<Option<(CodedFrame, CodedFrame)>, EncodeError> {
         let Target::Bytes(bytes) = target else {
-            let blocks = self.code_blocks(picture, prediction, target)?;
+            let blocks = self.code_blocks(target)?;
             let (frame, _) = self.joined(&blocks, vectors);
             return Ok(Some((blocks, frame)));
         };
         if self.step <= FINEST_STEP.coarser_by(NEAR_FINEST) {
-            let blocks = self.code_blocks(picture, prediction, Target::Step(FINEST_STEP))?;
+            let blocks = self.code_blocks(Target::Step(FINEST_STEP))?;
             let (frame, size) = self.joined(&blocks, vectors);
             if size <= bytes {
                 return Ok(Some((blocks, frame)));
@@ -439,7 +439,7 @@ impl PredictedEncoder {
         for _ in 0..2 {
             let spread = self.spread.saturating_sub(IN_HAND).max(SHARE);
             let wider = Target::Bytes(bytes.saturating_mul(spread) / SHARE);
-            let blocks = match self.code_blocks(picture, prediction, wider) {
+            let blocks = match self.code_blocks(wider) {
                 Err(EncodeError::BudgetTooSmall { .. }) => return Ok(None),
                 coded => coded?,
             };
@@ -449,7 +449,7 @@ impl PredictedEncoder {
                 return Ok(Some((blocks, frame)));
             }
         }
-        match self.code_blocks(picture, prediction, target) {
+        match self.code_blocks(target) {
             Err(EncodeError::BudgetTooSmall { .. }) => Ok(None),
             coded => coded.map(|blocks| {
                 let frame = CodedFrame::predicted(vectors.0, vectors.1, &blocks);
@@ -459,15 +459,10 @@ impl PredictedEncoder {
     }
 
     /// Codes blocks alone, on the device if the picture was predicted there.
-    fn code_blocks(
-        &mut self,
-        picture: PictureRef<'_>,
-        prediction: &Picture,
-        target: Target,
-    ) -> Result<CodedFrame, EncodeError> {
+    fn code_blocks(&mut self, target: Target) -> Result<CodedFrame, EncodeError> {
         match self.decoder.encoder() {
             Some(device) => device.code(target),
-            None => self.residual.encode_residual(picture, prediction, target),
+            None => self.residual.code_residual(target),
         }
     }
 
@@ -493,7 +488,7 @@ impl PredictedEncoder {
             (_, blocks) => {
                 let blocks = blocks.as_ref().map(ReceivedFrame::from);
                 blocks.map_or(Ok(()), |blocks| self.decoder.residual.add_residual(&blocks, &mut picture))?;
-                self.decoder.predictor.dering(&dering, &mut picture);
+                self.gains = self.decoder.predictor.dering_towards(&self.source, &dering, &mut picture);
             }
         }
         Ok(State::known_as(number, self.decoder.pool.hold(picture)))

@@ -2,6 +2,7 @@
 
 use picture::frame::{Chroma, FrameSize};
 
+use super::search::Overlapped;
 use crate::Picture;
 use crate::cpu::motion::compensate::CpuPredictor;
 use crate::cpu::motion::dering::CpuDering;
@@ -18,8 +19,6 @@ pub(super) struct Voice {
     chroma: Chroma,
     predictor: Predicting,
     filter: CpuDering,
-    /// True if the filter has what the last picture was before.
-    has_unfiltered: bool,
 }
 
 enum Predicting {
@@ -30,12 +29,12 @@ enum Predicting {
 impl Voice {
     pub(super) fn cpu(chroma: Chroma, size: FrameSize) -> Self {
         let predictor = Predicting::Cpu(CpuPredictor::new(chroma, size));
-        Self { chroma, predictor, filter: CpuDering::new(chroma, size), has_unfiltered: false }
+        Self { chroma, predictor, filter: CpuDering::new(chroma, size) }
     }
 
     pub(super) fn reference(chroma: Chroma, size: FrameSize) -> Self {
         let predictor = Predicting::Reference(ReferencePredictor::new(chroma, size), Luma::new(size));
-        Self { chroma, predictor, filter: CpuDering::new(chroma, size), has_unfiltered: false }
+        Self { chroma, predictor, filter: CpuDering::new(chroma, size) }
     }
 
     /// Predicts from `reference` from now on: planar, of the stream's size.
@@ -57,33 +56,41 @@ impl Voice {
         }
     }
 
-    /// Writes the prediction of `field`, with all overlaps.
-    pub(super) fn compensate(&self, field: &Field, out: &mut Picture) {
-        match &self.predictor {
-            Predicting::Cpu(predictor) => predictor.compensate(field, out),
-            Predicting::Reference(predictor, _) => predictor.compensate(field, out),
+    /// Writes the prediction of `field`, with all overlaps; `summed`: what a search has made of its luma already.
+    pub(super) fn compensate(&self, field: &Field, summed: Option<&Overlapped>, out: &mut Picture) {
+        match (&self.predictor, summed) {
+            (Predicting::Cpu(predictor), Some(summed)) => {
+                summed.luma(out);
+                predictor.compensate_from(1, field, out);
+            }
+            (Predicting::Cpu(predictor), None) => predictor.compensate(field, out),
+            (Predicting::Reference(predictor, _), _) => predictor.compensate(field, out),
         }
     }
 
     /// Filters a picture.
     pub(super) fn dering(&mut self, dering: &Dering, picture: &mut Picture) {
-        self.has_unfiltered = !dering.is_none();
         if dering.is_none() {
             return;
         }
-        self.filter.take(picture);
         match &self.predictor {
-            Predicting::Cpu(_) => self.filter.filter(dering, picture),
+            Predicting::Cpu(_) => {
+                self.filter.take(picture);
+                self.filter.filter(dering, picture);
+            }
             Predicting::Reference(..) => dering::dering(picture, self.chroma, dering),
         }
     }
 
-    /// Returns what filtering each square of luma gains, if that should be `source`, of the picture that [`Self::dering`] has made
-    /// `filtered`.
-    pub(super) fn gains(&mut self, source: &Bordered, filtered: &Picture) -> Vec<Gains> {
-        if !self.has_unfiltered {
-            self.filter.take(filtered);
+    /// Filters a picture whose luma should be `source`, and returns what filtering each square of that gains.
+    pub(super) fn dering_towards(&mut self, source: &Bordered, dering: &Dering, picture: &mut Picture) -> Vec<Gains> {
+        self.filter.take(picture);
+        match &self.predictor {
+            Predicting::Cpu(_) => self.filter.filter_and_gain(dering, source, picture),
+            Predicting::Reference(..) => {
+                dering::dering(picture, self.chroma, dering);
+                self.filter.gains(source)
+            }
         }
-        self.filter.gains(source)
     }
 }

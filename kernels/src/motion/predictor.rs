@@ -32,13 +32,23 @@ pub(crate) trait Predictor: Send + Sync {
 
 /// Codes what a prediction leaves of a picture.
 pub(crate) trait ResidualEncoder: FrameEncoder {
-    /// Encodes as [`FrameEncoder::encode`] does; `prediction` is planar and of the stream's size.
+    /// Takes what a prediction, planar and of the stream's size, leaves of a picture.
+    fn take_residual(&mut self, picture: PictureRef<'_>, prediction: &Picture) -> Result<(), EncodeError>;
+
+    /// Encodes what was taken last as [`FrameEncoder::encode`] does; again for each target.
+    fn code_residual(&mut self, target: Target) -> Result<CodedFrame, EncodeError>;
+
+    /// Does both.
+    #[cfg(test)]
     fn encode_residual(
         &mut self,
         picture: PictureRef<'_>,
         prediction: &Picture,
         target: Target,
-    ) -> Result<CodedFrame, EncodeError>;
+    ) -> Result<CodedFrame, EncodeError> {
+        self.take_residual(picture, prediction)?;
+        self.code_residual(target)
+    }
 }
 
 /// Codes pictures alone where that costs less than a prediction.

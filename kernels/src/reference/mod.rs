@@ -59,17 +59,16 @@ impl ReferenceEncoder {
 }
 
 impl ReferenceEncoder {
-    /// Codes planes of samples, from -128 to 127 each or a residual of that.
-    fn encode_planes(
-        &mut self,
-        target: Target,
-        dead_zone: DeadZone,
-        planes: impl FnOnce() -> Vec<Vec<f32>>,
-    ) -> Result<CodedFrame, EncodeError> {
+    /// Transforms planes of samples, from -128 to 127 each or a residual of that.
+    fn transform(&mut self, dead_zone: DeadZone, planes: impl FnOnce() -> Vec<Vec<f32>>) {
         let start = Instant::now();
         self.blocks.dead_zone = dead_zone;
         self.blocks.squares = forward(&planes(), &self.params, &self.blocks.layout);
         self.times.transform = start.elapsed();
+    }
+
+    /// Codes what was transformed last.
+    fn code(&mut self, target: Target) -> Result<CodedFrame, EncodeError> {
         let start = Instant::now();
         let header = self.rate.code(&mut self.blocks, target)?;
         let frame = CodedFrame::from_blocks(header, &self.blocks.codes);
@@ -82,7 +81,8 @@ impl FrameEncoder for ReferenceEncoder {
     fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
-        self.encode_planes(target, DeadZone::OF_PICTURES, || colour::planes(picture, chroma))
+        self.transform(DeadZone::OF_PICTURES, || colour::planes(picture, chroma));
+        self.code(target)
     }
 
     fn times(&self) -> EncodeTimes {
@@ -95,30 +95,29 @@ impl FrameEncoder for ReferenceEncoder {
 }
 
 impl ResidualEncoder for ReferenceEncoder {
-    fn encode_residual(
-        &mut self,
-        picture: PictureRef<'_>,
-        prediction: &Picture,
-        target: Target,
-    ) -> Result<CodedFrame, EncodeError> {
+    fn take_residual(&mut self, picture: PictureRef<'_>, prediction: &Picture) -> Result<(), EncodeError> {
         check_picture(picture, self.params.size)?;
         let chroma = self.params.chroma;
-        self.encode_planes(target, DeadZone::OF_RESIDUALS, || {
+        self.transform(DeadZone::OF_RESIDUALS, || {
             let mut planes = colour::planes(picture, chroma);
             for (sample, &predicted) in planes.iter_mut().flatten().zip(prediction.data()) {
                 *sample -= f32::from(predicted) - 128.0;
             }
             planes
-        })
+        });
+        Ok(())
+    }
+
+    fn code_residual(&mut self, target: Target) -> Result<CodedFrame, EncodeError> {
+        self.code(target)
     }
 }
 
 impl AloneEncoder for ReferenceEncoder {
     fn fits(&mut self, picture: PictureRef<'_>, step: StepIndex, bytes: usize) -> Result<bool, EncodeError> {
         check_picture(picture, self.params.size)?;
-        let planes = colour::planes(picture, self.params.chroma);
-        self.blocks.squares = forward(&planes, &self.params, &self.blocks.layout);
-        self.blocks.dead_zone = DeadZone::OF_PICTURES;
+        let chroma = self.params.chroma;
+        self.transform(DeadZone::OF_PICTURES, || colour::planes(picture, chroma));
         Ok(self.rate.fits(&mut self.blocks, step, bytes)?)
     }
 }

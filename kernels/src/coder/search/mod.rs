@@ -75,7 +75,8 @@ pub(crate) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The vectors of the picture, beginning with those of the last frame; `overlapped` is memory for pictures of its size.
+    /// The vectors of the picture, beginning with those of the last frame; `overlapped` is memory for pictures of its size, and has,
+    /// from [`Effort::Low`] on, the sums of their windows afterwards.
     pub(crate) fn find(&self, last: Option<&Field>, overlapped: &mut Overlapped) -> Field {
         match (self.effort, last) {
             (Effort::Still, _) | (Effort::Last, None) => return Field::new(self.size),
@@ -198,8 +199,12 @@ fn add<T: PartialEq>(candidates: &mut Vec<T>, candidate: T) {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use picture::frame::PixelFormat;
+
     use super::*;
-    use crate::motion::predictor::planes;
+    use crate::Picture;
+    use crate::cpu::motion::compensate::CpuPredictor;
+    use crate::motion::predictor::{Predictor, planes};
 
     /// The same vectors with any number of threads, and those that made the picture.
     #[test]
@@ -218,6 +223,8 @@ mod tests {
         luma.take(&before[..size.pixels()]);
         let mut source = Bordered::new(size);
         source.take(size, &now[..size.pixels()]);
+        let mut predictor = CpuPredictor::new(Chroma::C420, size);
+        predictor.refer(&Picture::from_data(PixelFormat::I420, size, before.clone()).unwrap());
         for effort in [Effort::Low, Effort::Medium, Effort::High] {
             let find = |threads, last: Option<&Field>, looks_max: usize| {
                 let looks = AtomicUsize::new(0);
@@ -233,11 +240,17 @@ mod tests {
                     effort,
                     is_late: &|| looks.fetch_add(1, Ordering::Relaxed) >= looks_max,
                 };
-                rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .build()
-                    .unwrap()
-                    .install(|| search.find(last, &mut Overlapped::new(size)))
+                rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
+                    let mut overlapped = Overlapped::new(size);
+                    let field = search.find(last, &mut overlapped);
+                    let [mut summed, mut compensated] = [0; 2].map(|_| Picture::for_stream(Chroma::C420, size));
+                    overlapped.luma(&mut summed);
+                    predictor.compensate(&field, &mut compensated);
+                    let [summed, compensated] =
+                        [summed, compensated].map(|picture| picture.data()[..size.pixels()].to_vec());
+                    assert!(summed == compensated, "{effort:?}: the sums are those of the vectors");
+                    field
+                })
             };
             let field = find(1, None, usize::MAX);
             assert!((2..5).all(|threads| find(threads, None, usize::MAX) == field), "{effort:?}");

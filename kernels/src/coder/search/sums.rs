@@ -3,11 +3,16 @@
 use picture::frame::FrameSize;
 use rayon::prelude::*;
 
+use crate::Picture;
+use crate::cpu::motion::overlap::round_sums;
 use crate::motion::field::{Field, UNIT, WINDOW};
 use crate::motion::overlap::{WEIGHT, rising};
 
 /// Side of the square that the windows of a block's units cover.
 pub(super) const SQUARE: usize = 3 * UNIT;
+
+/// Rows of samples that a thread takes at least.
+const ROWS_PER_TASK: usize = 32;
 
 /// The weights of a unit's window along an axis.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +65,16 @@ impl Overlapped {
         let ([columns, rows], layout) = (field.units(), field.layout());
         let [width, height] = [layout.columns(), layout.rows()].map(|blocks| 2 * UNIT * blocks + UNIT);
         Self { pitch: width, sums: vec![0; width * height], across: profiles(columns), down: profiles(rows) }
+    }
+
+    /// Writes the luma that the sums of a picture's units predict.
+    pub(crate) fn luma(&self, out: &mut Picture) {
+        let size = out.size();
+        let rows = out.data_mut()[..size.pixels()].par_chunks_mut(size.width());
+        rows.enumerate().with_min_len(ROWS_PER_TASK).for_each(|(y, row)| {
+            let from = (y + UNIT / 2) * self.pitch + UNIT / 2;
+            round_sums(row, &self.sums[from..][..size.width()]);
+        });
     }
 
     /// The rows of every other row of parts, from number `first` on: parts of `side` samples whose windows have half a unit more on

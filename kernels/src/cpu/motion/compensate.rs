@@ -77,10 +77,20 @@ impl Predictor for CpuPredictor {
     }
 
     fn compensate(&self, field: &Field, out: &mut Picture) {
+        self.compensate_from(0, field, out);
+    }
+}
+
+impl CpuPredictor {
+    /// Writes the prediction of the channels from this one on.
+    pub(crate) fn compensate_from(&self, first: usize, field: &Field, out: &mut Picture) {
         let mut rest = out.data_mut();
         for channel in 0..self.chroma.channels().len() {
             let (size, side) = plane_size(self.chroma, self.size, channel);
             let plane = rest.split_off_mut(..size.pixels()).unwrap_or_default();
+            if channel < first {
+                continue;
+            }
             if side == UNIT {
                 self.plane::<UNIT>(channel, size, field, plane);
             } else {
@@ -88,9 +98,7 @@ impl Predictor for CpuPredictor {
             }
         }
     }
-}
 
-impl CpuPredictor {
     /// Predicts `W` samples, 32, 16 or 8, in each of `rows` rows from (x, y) on; `out` has rows `pitch` apart.
     fn rows<const W: usize>(
         &self,

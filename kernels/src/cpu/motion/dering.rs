@@ -68,32 +68,65 @@ impl CpuDering {
     pub(crate) fn filter(&self, dering: &Dering, picture: &mut Picture) {
         let mut rest = picture.data_mut();
         for plane in &self.planes {
-            let width = plane.size.width();
-            let out = rest.split_off_mut(..plane.size.pixels()).unwrap_or_default();
-            out.par_chunks_mut(width * plane.side).enumerate().for_each(|(row, out)| {
-                for (column, &strength) in dering.row(row).iter().enumerate().filter(|&(_, &strength)| strength > 0) {
-                    filter_square(plane.square(column, row), &mut out[column * plane.side..], width, strength);
-                }
-            });
+            plane.filter(dering, rest.split_off_mut(..plane.size.pixels()).unwrap_or_default());
         }
+    }
+
+    /// Filters the picture taken last, and returns the gains of each square, row by row, if its luma should be `source`: rows that
+    /// these are of are filtered with all strengths.
+    pub(crate) fn filter_and_gain(&self, dering: &Dering, source: &Bordered, picture: &mut Picture) -> Vec<Gains> {
+        let mut rest = picture.data_mut();
+        let [luma, colours @ ..] = &self.planes[..] else { return Vec::new() };
+        let (width, out) = (luma.size.width(), rest.split_off_mut(..luma.size.pixels()).unwrap_or_default());
+        let mut gains = self.no_gains();
+        let rows = out.par_chunks_mut(width * VECTOR_BLOCK).zip(gains.par_chunks_mut(self.layout.columns()));
+        rows.enumerate().for_each(|(row, (out, gains))| {
+            for ((column, gains), &strength) in gains.iter_mut().enumerate().zip(dering.row(row)) {
+                let out = (&mut out[column * VECTOR_BLOCK..], width);
+                *gains = luma.gains([column, row], source, out, strength);
+            }
+        });
+        for plane in colours {
+            plane.filter(dering, rest.split_off_mut(..plane.size.pixels()).unwrap_or_default());
+        }
+        gains
     }
 
     /// Returns the gains of each square of the picture taken last, row by row, if its luma should be `source`.
     pub(crate) fn gains(&self, source: &Bordered) -> Vec<Gains> {
-        let columns = self.layout.columns();
-        let mut gains = vec![Gains::default(); columns * self.layout.rows()];
-        gains.par_chunks_mut(columns).enumerate().for_each(|(row, gains)| {
+        let mut gains = self.no_gains();
+        gains.par_chunks_mut(self.layout.columns()).enumerate().for_each(|(row, gains)| {
             for (column, gains) in gains.iter_mut().enumerate() {
-                let (square, [x, y]) = (self.planes[0].square(column, row), [column, row].map(|at| at * VECTOR_BLOCK));
-                let rows = VECTOR_BLOCK.min(self.planes[0].size.height() - y);
-                *gains = gains_of_square(square, source.from(x as i32, y as i32), source.pitch, rows);
+                *gains = self.planes[0].gains([column, row], source, (&mut [], 0), 0);
             }
         });
         gains
     }
+
+    fn no_gains(&self) -> Vec<Gains> {
+        vec![Gains::default(); self.layout.columns() * self.layout.rows()]
+    }
 }
 
 impl Plane {
+    /// Writes the squares that are filtered.
+    fn filter(&self, dering: &Dering, out: &mut [u8]) {
+        let width = self.size.width();
+        out.par_chunks_mut(width * self.side).enumerate().for_each(|(row, out)| {
+            for (column, &strength) in dering.row(row).iter().enumerate().filter(|&(_, &strength)| strength > 0) {
+                filter_square(self.square(column, row), &mut out[column * self.side..], width, strength);
+            }
+        });
+    }
+
+    /// Returns the gains of a square of luma, and filters it unless the strength is 0: `out` has its rows, a pitch apart.
+    fn gains(&self, [column, row]: [usize; 2], source: &Bordered, out: (&mut [u8], usize), strength: u8) -> Gains {
+        let [x, y] = [column, row].map(|at| at * VECTOR_BLOCK);
+        let rows = VECTOR_BLOCK.min(self.size.height() - y);
+        let source = (source.from(x as i32, y as i32), source.pitch);
+        gain_square(self.square(column, row), rows, source, out, strength)
+    }
+
     fn square(&self, column: usize, row: usize) -> Square<'_> {
         let [x, y] = [column, row].map(|at| (at * self.side) as i32 - REACH as i32);
         let columns = self.side.min(self.size.width() - column * self.side);
@@ -119,31 +152,52 @@ fn filter_square_body(square: Square<'_>, out: &mut [u8], out_pitch: usize, stre
 fn filter_rows<const W: usize, const READ: usize>(square: Square<'_>, out: &mut [u8], out_pitch: usize, strength: u8) {
     for (y, out) in out.chunks_mut(out_pitch).enumerate() {
         let Some(rows) = rows_at::<READ>(square, y) else { return };
-        let (_, filtered) = filter_row::<W, READ>(rows, strength);
-        match out.first_chunk_mut() {
-            Some(out) if square.columns == W => *out = filtered,
-            _ => out[..square.columns].copy_from_slice(&filtered[..square.columns]),
-        }
+        let (_, [filtered]) = filter_row::<W, READ, 1>(rows, [strength]);
+        write_row(square, &filtered, out);
+    }
+}
+
+/// Writes a row of a square.
+#[inline(always)]
+fn write_row<const W: usize>(square: Square<'_>, filtered: &[u8; W], out: &mut [u8]) {
+    match out.first_chunk_mut() {
+        Some(out) if square.columns == W => *out = *filtered,
+        _ => out[..square.columns].copy_from_slice(&filtered[..square.columns]),
     }
 }
 
 multiversion! {
-    /// Returns the gains of a square of luma with so many rows, which should be `source`.
-    fn gains_of_square(square: Square<'_>, source: &[u8], source_pitch: usize, rows: usize) -> Gains = gains_body;
+    /// Returns the gains of a square of luma with so many rows, which should be `source`, and filters it unless the strength is 0.
+    fn gain_square(square: Square<'_>, rows: usize, source: (&[u8], usize), out: (&mut [u8], usize), strength: u8) -> Gains = gain_body;
 }
 
 #[inline(always)]
-fn gains_body(square: Square<'_>, source: &[u8], source_pitch: usize, rows: usize) -> Gains {
+fn gain_body(
+    square: Square<'_>,
+    rows: usize,
+    (source, source_pitch): (&[u8], usize),
+    (out, out_pitch): (&mut [u8], usize),
+    strength: u8,
+) -> Gains {
     const READ: usize = VECTOR_BLOCK + SIDES;
     let mut gains = Gains::default();
-    for (y, source) in source.chunks(source_pitch).enumerate().take(rows).step_by(GAINS_STEP) {
-        let (Some(rows), Some(wanted)) = (rows_at::<READ>(square, y), source.first_chunk()) else { return gains };
-        for (gain, strength) in gains.iter_mut().zip(STRENGTHS) {
-            let (own, mut filtered) = filter_row::<VECTOR_BLOCK, READ>(rows, strength);
+    let in_use = STRENGTHS.iter().position(|&of_index| of_index == strength);
+    for y in (0..rows).step_by(GAINS_STEP) {
+        let wanted = source.get(y.wrapping_mul(source_pitch)..).and_then(|row| row.first_chunk());
+        let (Some(read), Some(wanted)) = (rows_at::<READ>(square, y), wanted) else { return gains };
+        let (own, mut filtered) = filter_row::<VECTOR_BLOCK, READ, { STRENGTHS.len() }>(read, STRENGTHS);
+        for (gain, filtered) in gains.iter_mut().zip(&mut filtered) {
             if square.columns < VECTOR_BLOCK {
                 filtered[square.columns..].copy_from_slice(&own[square.columns..]);
             }
-            *gain = gain.wrapping_add(gain_of_row(wanted, own, &filtered));
+            *gain = gain.wrapping_add(gain_of_row(wanted, own, filtered));
+        }
+        let Some(in_use) = in_use.and_then(|index| filtered.get(index)) else { continue };
+        write_row(square, in_use, &mut out[y * out_pitch..]);
+        for y in y + 1..rows.min(y + GAINS_STEP) {
+            let Some(read) = rows_at::<READ>(square, y) else { return gains };
+            let (_, [filtered]) = filter_row::<VECTOR_BLOCK, READ, 1>(read, [strength]);
+            write_row(square, &filtered, &mut out[y * out_pitch..]);
         }
     }
     gains
@@ -172,26 +226,31 @@ fn rows_at<const READ: usize>(square: Square<'_>, y: usize) -> Option<[&[u8; REA
     Some(rows)
 }
 
-/// Returns a row as it is and filtered.
+/// Returns a row as it is, and filtered with each strength.
 #[inline(always)]
-fn filter_row<const W: usize, const READ: usize>(rows: [&[u8; READ]; ROWS], strength: u8) -> (&[u8; W], [u8; W]) {
+fn filter_row<const W: usize, const READ: usize, const N: usize>(
+    rows: [&[u8; READ]; ROWS],
+    strengths: [u8; N],
+) -> (&[u8; W], [[u8; W]; N]) {
     let own = neighbours(rows, [0, 0]);
-    // What is above the samples and what is below them, of all neighbours counted once, and of those near by counted twice.
-    let mut sums = [[[0_u8; W]; 2]; 2];
+    // Of each strength what is above the samples and what is below them, of all neighbours counted once, and of those near by
+    // counted twice.
+    let mut sums = [[[[0_u8; W]; 2]; 2]; N];
     // Each for itself, so that places and weights are constants.
     macro_rules! add_taps {
-        ($($at:literal)*) => { $(add_tap(&mut sums, own, rows, TAPS[$at], strength);)* };
+        ($($at:literal)*) => { $(add_tap(&mut sums, own, rows, TAPS[$at], strengths);)* };
     }
     add_taps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
     const { assert!(TAPS.len() == 20) };
-    let [of_all, of_near] = &sums;
-    let mut out = [0; W];
-    for x in 0..W {
-        let all = i16::from(of_all[0][x]).wrapping_sub(of_all[1][x].into());
-        let near = i16::from(of_near[0][x]).wrapping_sub(of_near[1][x].into());
-        let sum = all.wrapping_add(near).wrapping_add(near);
-        let half = (1 << (SUM_BITS - 1)) - i16::from(sum < 0);
-        out[x] = i16::from(own[x]).wrapping_add(sum.wrapping_add(half) >> SUM_BITS) as u8;
+    let mut out = [[0; W]; N];
+    for (out, [of_all, of_near]) in out.iter_mut().zip(&sums) {
+        for x in 0..W {
+            let all = i16::from(of_all[0][x]).wrapping_sub(of_all[1][x].into());
+            let near = i16::from(of_near[0][x]).wrapping_sub(of_near[1][x].into());
+            let sum = all.wrapping_add(near).wrapping_add(near);
+            let half = (1 << (SUM_BITS - 1)) - i16::from(sum < 0);
+            out[x] = i16::from(own[x]).wrapping_add(sum.wrapping_add(half) >> SUM_BITS) as u8;
+        }
     }
     (own, out)
 }
@@ -215,26 +274,33 @@ fn neighbours<const W: usize, const READ: usize>(rows: [&[u8; READ]; ROWS], [rig
     row.first_chunk().unwrap_or(&[0; W])
 }
 
-/// Adds what a neighbour is above the samples and what below, twice, or what is left of the strength.
+/// Adds what a neighbour is above the samples and what below, twice, or what is left of each strength.
 #[inline(always)]
-fn add_tap<const W: usize, const READ: usize>(
-    [of_all, of_near]: &mut [[[u8; W]; 2]; 2],
+fn add_tap<const W: usize, const N: usize, const READ: usize>(
+    sums: &mut [[[[u8; W]; 2]; 2]; N],
     own: &[u8; W],
     rows: [&[u8; READ]; ROWS],
     (place, weight): ([i32; 2], u8),
-    strength: u8,
+    strengths: [u8; N],
 ) {
     let other = neighbours::<W, READ>(rows, place);
+    let mut differences = [[0; W]; 2];
     for x in 0..W {
-        let differences = [other[x].saturating_sub(own[x]), own[x].saturating_sub(other[x])];
-        let [above, below] = differences.map(|d| d.saturating_add(d).min(strength.saturating_sub(d)));
-        if weight % 2 == 1 {
-            of_all[0][x] = of_all[0][x].wrapping_add(above);
-            of_all[1][x] = of_all[1][x].wrapping_add(below);
-        }
-        if weight > 1 {
-            of_near[0][x] = of_near[0][x].wrapping_add(above);
-            of_near[1][x] = of_near[1][x].wrapping_add(below);
+        differences[0][x] = other[x].saturating_sub(own[x]);
+        differences[1][x] = own[x].saturating_sub(other[x]);
+    }
+    for ([of_all, of_near], strength) in sums.iter_mut().zip(strengths) {
+        for ((of_all, of_near), differences) in of_all.iter_mut().zip(of_near).zip(&differences) {
+            for x in 0..W {
+                let d = differences[x];
+                let counted = d.saturating_add(d).min(strength.saturating_sub(d));
+                if weight % 2 == 1 {
+                    of_all[x] = of_all[x].wrapping_add(counted);
+                }
+                if weight > 1 {
+                    of_near[x] = of_near[x].wrapping_add(counted);
+                }
+            }
         }
     }
 }
@@ -261,10 +327,14 @@ mod tests {
             let run = || {
                 let (mut filter, mut filtered) = (CpuDering::new(chroma, size), unfiltered.clone());
                 filter.take(&unfiltered);
-                filter.filter(&any_dering(size, 1), &mut filtered);
-                let mut luma = Bordered::new(size);
+                let (dering, mut luma) = (any_dering(size, 1), Bordered::new(size));
                 luma.take(size, planes(chroma, size, source.data())[0]);
-                (filtered, filter.gains(&luma))
+                let gains = filter.filter_and_gain(&dering, &luma, &mut filtered);
+                let mut alone = unfiltered.clone();
+                filter.filter(&dering, &mut alone);
+                assert!(alone == filtered, "{size}: with and without gains");
+                assert_eq!(gains, filter.gains(&luma), "{size}: whatever is filtered");
+                (filtered, gains)
             };
             let plain = pool.install(|| Simd::Baseline.force(run));
             assert!(pool.install(run) == plain, "{size}");

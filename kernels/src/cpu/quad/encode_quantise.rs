@@ -57,7 +57,7 @@ impl Quantised {
     pub(super) fn set(&mut self, tile: &[f32; TILE], rows: usize, quantiser: Quantiser) -> u8 {
         let mut is_quiet = [true; QUADS];
         for (y, pair) in tile.chunks_exact(2 * BLOCK_SIDE).enumerate().take(rows) {
-            is_quiet[y] = is_below_all(pair, quantiser.inverse);
+            is_quiet[y] = is_zero(largest(pair), quantiser.inverse);
             if is_quiet[y] {
                 self.whole[y + 1] = [0; QUADS + 2];
             } else {
@@ -176,12 +176,24 @@ fn parts_of(magnitude: f32, inverse: f32) -> u32 {
     truncated::<0, { 1 << 30 }>((magnitude * inverse).min(MAX_MAGNITUDE) * f32::from(PARTS)) as u32
 }
 
-/// Returns true if all values are below the lowest threshold, and become 0.
+/// Returns the largest magnitude.
 #[inline(always)]
-fn is_below_all(values: &[f32], inverse: f32) -> bool {
+fn largest(values: &[f32]) -> f32 {
     // Magnitudes have the order of their bits.
-    let largest = values.iter().fold(0, |largest, value| u32::max(largest, value.abs().to_bits()));
-    parts_of(f32::from_bits(largest), inverse) < u32::from(LEAST)
+    f32::from_bits(values.iter().fold(0, |largest, value| u32::max(largest, value.abs().to_bits())))
+}
+
+/// Returns true if a magnitude, and all that are less, are below the lowest threshold, and become 0.
+#[inline(always)]
+fn is_zero(magnitude: f32, inverse: f32) -> bool {
+    parts_of(magnitude, inverse) < u32::from(LEAST)
+}
+
+/// Returns true if a block of no larger magnitude becomes all zero: without a step anywhere nothing is active.
+pub(super) fn is_zero_block(largest: f32, inverse: f32) -> bool {
+    const { assert!(first_threshold(DeadZone::OF_PICTURES, 0) >= PARTS) };
+    const { assert!(first_threshold(DeadZone::OF_RESIDUALS, 0) >= PARTS) };
+    parts_of(largest, inverse) < u32::from(PARTS)
 }
 
 /// Parts of a step cut to steps, at most 2.

@@ -5,6 +5,7 @@ mod decode_lengths;
 mod decode_rans;
 pub(crate) mod decoder;
 mod encode_block;
+mod encode_blocks;
 mod encode_quantise;
 mod encode_rans;
 pub(crate) mod encoder;

@@ -2,6 +2,7 @@
 
 use picture::pyramid::{BLOCK_SIDE, Block, Orientation};
 
+use crate::cpu::simd::multiversion;
 use crate::reference::quad::Shape;
 
 /// Coefficients of a tile.
@@ -44,6 +45,17 @@ impl TilePlace {
             }
         };
         Self { channel: block.channel.index(), shape: Shape::from(block), coarser: block.coarser, at }
+    }
+
+    /// Returns the largest magnitude of the block's coefficients.
+    pub(super) fn largest(&self, bands: &[f32], pitch: usize) -> f32 {
+        match &self.at {
+            Position::Start(start) => largest_of_rows(&bands[*start..], pitch, self.shape),
+            Position::Table(table) => table
+                .iter()
+                .filter_map(|&at| bands.get(at as usize))
+                .fold(0.0, |most, value| f32::max(most, value.abs())),
+        }
     }
 
     /// Copies the block's coefficients into a tile, rows [`BLOCK_SIDE`] apart, zeros beyond its width and height.
@@ -89,6 +101,31 @@ impl TilePlace {
                 }
             }
         }
+    }
+}
+
+multiversion! {
+    /// Returns the largest magnitude of a block, rows a pitch apart.
+    fn largest_of_rows(bands: &[f32], pitch: usize, shape: Shape) -> f32 = largest_body;
+}
+
+#[inline(always)]
+fn largest_body(bands: &[f32], pitch: usize, shape: Shape) -> f32 {
+    // By column first, since a row alone is too short for vectors. Magnitudes have the order of their bits.
+    let mut columns = [0; BLOCK_SIDE];
+    for row in bands.chunks(pitch).take(shape.height) {
+        match row.first_chunk::<BLOCK_SIDE>() {
+            Some(row) if shape.width == BLOCK_SIDE => add_largest(&mut columns, row),
+            _ => add_largest(&mut columns, &row[..shape.width]),
+        }
+    }
+    f32::from_bits(columns.into_iter().fold(0, u32::max))
+}
+
+#[inline(always)]
+fn add_largest(columns: &mut [u32; BLOCK_SIDE], row: &[f32]) {
+    for (most, value) in columns.iter_mut().zip(row) {
+        *most = u32::max(*most, value.abs().to_bits());
     }
 }
 
