@@ -152,7 +152,7 @@ fn filter_square_body(square: Square<'_>, out: &mut [u8], out_pitch: usize, stre
 fn filter_rows<const W: usize, const READ: usize>(square: Square<'_>, out: &mut [u8], out_pitch: usize, strength: u8) {
     for (y, out) in out.chunks_mut(out_pitch).enumerate() {
         let Some(rows) = rows_at::<READ>(square, y) else { return };
-        let (_, [filtered]) = filter_row::<W, READ, 1>(rows, [strength]);
+        let filtered = filter_row::<W, READ>(rows, strength);
         write_row(square, &filtered, out);
     }
 }
@@ -185,7 +185,8 @@ fn gain_body(
     for y in (0..rows).step_by(GAINS_STEP) {
         let wanted = source.get(y.wrapping_mul(source_pitch)..).and_then(|row| row.first_chunk());
         let (Some(read), Some(wanted)) = (rows_at::<READ>(square, y), wanted) else { return gains };
-        let (own, mut filtered) = filter_row::<VECTOR_BLOCK, READ, { STRENGTHS.len() }>(read, STRENGTHS);
+        let own = neighbours(read, [0, 0]);
+        let mut filtered = filter_row_with_each::<VECTOR_BLOCK, READ>(read);
         for (gain, filtered) in gains.iter_mut().zip(&mut filtered) {
             if square.columns < VECTOR_BLOCK {
                 filtered[square.columns..].copy_from_slice(&own[square.columns..]);
@@ -196,7 +197,7 @@ fn gain_body(
         write_row(square, in_use, &mut out[y * out_pitch..]);
         for y in y + 1..rows.min(y + GAINS_STEP) {
             let Some(read) = rows_at::<READ>(square, y) else { return gains };
-            let (_, [filtered]) = filter_row::<VECTOR_BLOCK, READ, 1>(read, [strength]);
+            let filtered = filter_row::<VECTOR_BLOCK, READ>(read, strength);
             write_row(square, &filtered, &mut out[y * out_pitch..]);
         }
     }
@@ -226,33 +227,54 @@ fn rows_at<const READ: usize>(square: Square<'_>, y: usize) -> Option<[&[u8; REA
     Some(rows)
 }
 
-/// Returns a row as it is, and filtered with each strength.
+/// What is above the samples of a row and what is below them: of all neighbours counted once, and of those near by counted twice.
+type Sums<const W: usize> = [[[u8; W]; 2]; 2];
+
+// Each for itself, so that places and weights are constants.
+macro_rules! for_each_tap {
+    ($add:ident($sums:expr, $own:expr, $rows:expr, $strength:expr)) => {
+        for_each_tap!(@ $add, $sums, $own, $rows, $strength, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
+        const { assert!(TAPS.len() == 20) };
+    };
+    (@ $add:ident, $sums:expr, $own:expr, $rows:expr, $strength:expr, $($at:literal)*) => {
+        $($add($sums, $own, $rows, TAPS[$at], $strength);)*
+    };
+}
+
+/// Returns a row filtered.
 #[inline(always)]
-fn filter_row<const W: usize, const READ: usize, const N: usize>(
-    rows: [&[u8; READ]; ROWS],
-    strengths: [u8; N],
-) -> (&[u8; W], [[u8; W]; N]) {
+fn filter_row<const W: usize, const READ: usize>(rows: [&[u8; READ]; ROWS], strength: u8) -> [u8; W] {
     let own = neighbours(rows, [0, 0]);
-    // Of each strength what is above the samples and what is below them, of all neighbours counted once, and of those near by
-    // counted twice.
-    let mut sums = [[[[0_u8; W]; 2]; 2]; N];
-    // Each for itself, so that places and weights are constants.
-    macro_rules! add_taps {
-        ($($at:literal)*) => { $(add_tap(&mut sums, own, rows, TAPS[$at], strengths);)* };
+    let mut sums = [[[0; W]; 2]; 2];
+    for_each_tap!(add_tap(&mut sums, own, rows, strength));
+    moved(own, &sums)
+}
+
+/// Returns a row filtered with each of [`STRENGTHS`].
+#[inline(always)]
+fn filter_row_with_each<const W: usize, const READ: usize>(rows: [&[u8; READ]; ROWS]) -> [[u8; W]; STRENGTHS.len()] {
+    let own = neighbours(rows, [0, 0]);
+    let mut sums = [[[[0; W]; 2]; 2]; STRENGTHS.len()];
+    for_each_tap!(add_tap_to_each(&mut sums, own, rows, STRENGTHS));
+    let mut out = [[0; W]; STRENGTHS.len()];
+    for (out, sums) in out.iter_mut().zip(&sums) {
+        *out = moved(own, sums);
     }
-    add_taps!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19);
-    const { assert!(TAPS.len() == 20) };
-    let mut out = [[0; W]; N];
-    for (out, [of_all, of_near]) in out.iter_mut().zip(&sums) {
-        for x in 0..W {
-            let all = i16::from(of_all[0][x]).wrapping_sub(of_all[1][x].into());
-            let near = i16::from(of_near[0][x]).wrapping_sub(of_near[1][x].into());
-            let sum = all.wrapping_add(near).wrapping_add(near);
-            let half = (1 << (SUM_BITS - 1)) - i16::from(sum < 0);
-            out[x] = i16::from(own[x]).wrapping_add(sum.wrapping_add(half) >> SUM_BITS) as u8;
-        }
+    out
+}
+
+/// Returns samples moved by what their sums say.
+#[inline(always)]
+fn moved<const W: usize>(own: &[u8; W], [of_all, of_near]: &Sums<W>) -> [u8; W] {
+    let mut out = [0; W];
+    for x in 0..W {
+        let all = i16::from(of_all[0][x]).wrapping_sub(of_all[1][x].into());
+        let near = i16::from(of_near[0][x]).wrapping_sub(of_near[1][x].into());
+        let sum = all.wrapping_add(near).wrapping_add(near);
+        let half = (1 << (SUM_BITS - 1)) - i16::from(sum < 0);
+        out[x] = i16::from(own[x]).wrapping_add(sum.wrapping_add(half) >> SUM_BITS) as u8;
     }
-    (own, out)
+    out
 }
 
 // Sums are bytes: the largest of one sign is this many times the largest difference.
@@ -274,10 +296,34 @@ fn neighbours<const W: usize, const READ: usize>(rows: [&[u8; READ]; ROWS], [rig
     row.first_chunk().unwrap_or(&[0; W])
 }
 
-/// Adds what a neighbour is above the samples and what below, twice, or what is left of each strength.
+/// Adds what a neighbour is above the samples and what below, twice, or what is left of the strength.
 #[inline(always)]
-fn add_tap<const W: usize, const N: usize, const READ: usize>(
-    sums: &mut [[[[u8; W]; 2]; 2]; N],
+fn add_tap<const W: usize, const READ: usize>(
+    [of_all, of_near]: &mut Sums<W>,
+    own: &[u8; W],
+    rows: [&[u8; READ]; ROWS],
+    (place, weight): ([i32; 2], u8),
+    strength: u8,
+) {
+    let other = neighbours::<W, READ>(rows, place);
+    for x in 0..W {
+        let differences = [other[x].saturating_sub(own[x]), own[x].saturating_sub(other[x])];
+        let [above, below] = differences.map(|d| d.saturating_add(d).min(strength.saturating_sub(d)));
+        if weight % 2 == 1 {
+            of_all[0][x] = of_all[0][x].wrapping_add(above);
+            of_all[1][x] = of_all[1][x].wrapping_add(below);
+        }
+        if weight > 1 {
+            of_near[0][x] = of_near[0][x].wrapping_add(above);
+            of_near[1][x] = of_near[1][x].wrapping_add(below);
+        }
+    }
+}
+
+/// Does so for several strengths. Of one it takes three times as long as [`add_tap`].
+#[inline(always)]
+fn add_tap_to_each<const W: usize, const N: usize, const READ: usize>(
+    sums: &mut [Sums<W>; N],
     own: &[u8; W],
     rows: [&[u8; READ]; ROWS],
     (place, weight): ([i32; 2], u8),
