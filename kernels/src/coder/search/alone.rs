@@ -17,8 +17,10 @@ use crate::motion::overlap::one;
 
 /// Offset at which the search around a vector begins, quarters of a sample.
 const STRIDE: i32 = 8;
-/// The same around one that a neighbour has found, or that is good enough.
+/// The same around one that a neighbour has found.
 const NEIGHBOUR_STRIDE: i32 = 2;
+/// The same around one that is good enough.
+const ENOUGH_STRIDE: i32 = 1;
 /// Units after which the clock is looked at.
 const LOOK_UNITS: usize = 16;
 /// Cost of a vector that is good enough, in eighths of the least of those beside and above.
@@ -120,7 +122,7 @@ impl Search<'_> {
                             NEIGHBOUR_STRIDE
                         }
                     }
-                    least if least <= enough => NEIGHBOUR_STRIDE,
+                    least if least <= enough => ENOUGH_STRIDE,
                     _ => STRIDE,
                 }),
                 Begin::Again(before) if is_late => (one(before.unit(x, y)).components(), u64::MAX),
