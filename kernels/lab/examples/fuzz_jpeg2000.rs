@@ -73,6 +73,8 @@ fn corpus(seed: u64) -> anyhow::Result<Vec<Vec<u8>>> {
                 }
                 files.push(file);
             }
+            let options = Options { is_high_throughput: true, levels: 2, ..Options::new(target) };
+            files.push(encode(&image, &options, CPU)?);
         }
     }
     Ok(files)

@@ -58,7 +58,7 @@ pub(crate) enum Command {
         /// Pictures or clips: PNG, JPEG, PPM, PGM or Y4M, whatever their names; or folders of such files
         #[arg(required = true, value_name = "INPUT")]
         inputs: Vec<PathBuf>,
-        /// Coded clip: .duet; or one picture as JPEG 2000: .j2k, .jp2; or, of several, a folder, where each gets the name of its picture
+        /// Coded clip: .duet; or one picture as JPEG 2000: .j2k, .jp2, of Part 15 (HTJ2K) .j2c, .jph; or, of several, a folder, where each gets the name of its picture
         output: PathBuf,
         #[command(flatten)]
         coding: CodingArgs,
@@ -67,9 +67,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         compute: ComputeArgs,
     },
-    /// Decode a .duet, .j2k or .jp2 file. Of a damaged one what is whole is decoded, what is not is told, and the exit code is 1
+    /// Decode a .duet, .j2k, .jp2, .j2c or .jph file. Of a damaged one what is whole is decoded, what is not is told, and the exit code is 1
     Decode {
-        /// Coded clip or picture: .duet, .j2k, .jp2
+        /// Coded clip or picture: .duet, .j2k, .jp2, .j2c, .jph
         input: PathBuf,
         /// Clip: .y4m; or picture, if the file holds one frame: .png, .ppm, .pgm
         output: PathBuf,
@@ -79,7 +79,7 @@ pub(crate) enum Command {
         /// Fill pauses of more than a minute in all, too, with the picture before them
         #[arg(long)]
         fill_pauses: bool,
-        /// Of a .j2k or .jp2 that does not say it: what its three components are
+        /// Of a file of JPEG 2000 that does not say it: what its three components are
         #[arg(long, value_enum)]
         colours: Option<ColoursName>,
         #[command(flatten)]
@@ -91,7 +91,7 @@ pub(crate) enum Command {
         #[arg(required = true, num_args = 1..=2, value_name = "INPUT")]
         inputs: Vec<PathBuf>,
         /// Film: .mkv, sound without loss, of two sides together and each alone; or .mp4. Or pictures, from 1: NAME%05d.png, .ppm,
-        /// .jp2 or .j2k, without further loss
+        /// .jp2, .j2k, .jph or .j2c, without further loss
         output: PathBuf,
         /// Fill pauses of more than a minute in all, too, with the picture before them
         #[arg(long)]
@@ -157,7 +157,7 @@ pub(crate) struct TransformArgs {
     /// Filters to use instead of a wavelet, in the form of kernels/lab/banks/haar.toml
     #[arg(long, value_name = "FILE", conflicts_with = "wavelet")]
     pub(crate) filter_bank: Option<PathBuf>,
-    /// Depth: `full` (until one low coefficient is left) or 1 to 14 [default: full; of .j2k and .jp2 5]
+    /// Depth: `full` (until one low coefficient is left) or 1 to 14 [default: full; of JPEG 2000 5]
     #[arg(long, value_name = "full|N", value_parser = parse_levels)]
     pub(crate) levels: Option<Levels>,
     /// Extension at the ends of rows and columns [default: symmetric]
@@ -256,10 +256,10 @@ pub(crate) struct CodingArgs {
 /// Options of JPEG 2000 alone.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Jpeg2000Args {
-    /// Of .j2k and .jp2: small pictures before larger ones, or coarse ones before finer ones in 8 layers [default: resolution]
+    /// Of .j2k and .jp2: small pictures before larger ones, or coarse ones before finer ones in 8 layers; .j2c and .jph have one layer [default: resolution]
     #[arg(long)]
     pub(crate) progression: Option<ProgressionName>,
-    /// Of .j2k and .jp2: side of the code-blocks, 32 or 64 coefficients [default: 64]
+    /// Of JPEG 2000: side of the code-blocks, 32 or 64 coefficients [default: 64]
     #[arg(long, value_name = "SIDE", value_parser = one_of([("32", 32_u8), ("64", 64)]))]
     pub(crate) code_block: Option<u8>,
 }
@@ -328,11 +328,11 @@ pub(crate) struct RateArgs {
     /// Most bytes a frame may take in the file
     #[arg(long, value_name = "N")]
     pub(crate) bytes_per_frame: Option<usize>,
-    /// PSNR of luma in decibels, of .j2k and .jp2 that of all samples: each frame reaches it with as few bytes as a search finds,
-    /// 0.1 dB above at most where it has blocks enough; a .j2k or .jp2 that does not reach it is refused
+    /// PSNR of luma in decibels, of JPEG 2000 that of all samples: each frame reaches it with as few bytes as a search finds,
+    /// 0.1 dB above at most where it has blocks enough; a file of JPEG 2000 that does not reach it is refused
     #[arg(long, value_name = "DB")]
     pub(crate) quality: Option<f64>,
-    /// Quantiser step in units of an 8-bit sample, rounded to eight steps per octave, of .j2k and .jp2 to 2048 [default: 8, unless
+    /// Quantiser step in units of an 8-bit sample, rounded to eight steps per octave, of JPEG 2000 to 2048 [default: 8, unless
     /// another size or quality is asked for]
     #[arg(long, value_name = "X")]
     pub(crate) step: Option<f64>,

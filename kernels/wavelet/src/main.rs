@@ -85,7 +85,7 @@ fn run(command: Command) -> Result<String> {
                 ensure!(!fill_pauses, "--fill-pauses goes with .duet files only: leave it out");
                 return jpeg2000::decode(&input, &output, drop_levels, colours, &compute);
             }
-            ensure!(colours.is_none(), "--colours goes with .j2k and .jp2 files only: leave it out");
+            ensure!(colours.is_none(), "--colours goes with .j2k, .jp2, .j2c and .jph files only: leave it out");
             decode::decode(&input, &output, drop_levels, fill_pauses, &compute)
         }
         Command::Export { inputs, output, fill_pauses, compute } => {

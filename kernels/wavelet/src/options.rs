@@ -232,7 +232,7 @@ pub(crate) fn check_only_duet(args: &CodingArgs) -> Result<()> {
     let Jpeg2000Args { progression, code_block } = args.jpeg2000;
     ensure!(
         progression.is_none() && code_block.is_none(),
-        "--progression and --code-block go with .j2k and .jp2 files only: write one, or leave them out"
+        "--progression and --code-block go with .j2k, .jp2, .j2c and .jph files only: write one, or leave them out"
     );
     Ok(())
 }

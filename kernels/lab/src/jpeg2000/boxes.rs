@@ -17,6 +17,8 @@ const IHDR_END: [u8; 3] = [7, 0, 0];
 const VARIOUS: u8 = 0xff;
 /// The kind of such a file, and what it can be read as.
 const KIND: [u8; 4] = *b"jp2 ";
+/// The same with blocks of Part 15.
+const KIND_HIGH_THROUGHPUT: [u8; 4] = *b"jph ";
 /// The number of colours that are not read.
 const CMYK: u32 = 12;
 /// Opacity of the whole picture.
@@ -126,10 +128,11 @@ fn is_direct(content: &[u8]) -> bool {
 }
 
 /// Returns the file of a code-stream.
-pub(super) fn wrap(stream: &[u8], sizes: &Sizes, colour: Colour) -> Vec<u8> {
+pub(super) fn wrap(stream: &[u8], sizes: &Sizes, colour: Colour, is_high_throughput: bool) -> Vec<u8> {
+    let kind = if is_high_throughput { KIND_HIGH_THROUGHPUT } else { KIND };
     let mut out = Vec::with_capacity(stream.len() + 256);
     out.extend(SIGNATURE);
-    put(&mut out, b"ftyp", &[&KIND[..], &[0; 4], &KIND[..]].concat());
+    put(&mut out, b"ftyp", &[&kind[..], &[0; 4], &kind[..]].concat());
     let ComponentSize { depth, is_signed, .. } = sizes.components[0];
     let code = |depth: u8, is_signed: bool| (depth - 1) | u8::from(is_signed) << 7;
     let is_same = sizes.components.iter().all(|other| (other.depth, other.is_signed) == (depth, is_signed));

@@ -15,12 +15,15 @@ const LEVELS_MAX: u8 = 32;
 /// Returns an error unless the picture is one that can be coded so, and that is read again.
 pub(super) fn check(image: &Image, options: &Options) -> Result<(), Jpeg2000Error> {
     let refuse = |what: String| Err(Jpeg2000Error::NotCoded(what));
-    let Options { levels, block_exponent, layers, .. } = *options;
+    let Options { levels, block_exponent, layers, is_high_throughput, .. } = *options;
     if layers == 0 || levels > LEVELS_MAX || !BLOCK_EXPONENTS.contains(&block_exponent) {
         return refuse(format!(
             "{layers} layers, {levels} levels and blocks of a side of 2^{block_exponent} are not coded: at least one layer, at most \
              {LEVELS_MAX} levels and a side of 2^5 or 2^6 are"
         ));
+    }
+    if is_high_throughput && layers > 1 {
+        return refuse(format!("blocks of Part 15 are coded in one layer, not in {layers}"));
     }
     let samples = |component: &ImageComponent| (component.width as u64).saturating_mul(component.height as u64);
     let samples = image.components.iter().map(samples).fold(0, u64::saturating_add);

@@ -80,7 +80,8 @@ pub fn decode(bytes: &[u8], drop_levels: u8, samples_max: u64, choice: Choice<'_
             if extents.iter().all(|area| !area.is_empty()) {
                 let transforms = open.of(&extents, tile.levels(&group) - drop_levels, tile.is_reversible(&group))?;
                 let parts = tile.decode(group.clone(), drop_levels, &extents, transforms)?;
-                for (at, (part, own)) in group.zip(parts.iter().zip(&extents)) {
+                missing.blocks += parts.damaged_blocks;
+                for (at, (part, own)) in group.zip(parts.components.iter().zip(&extents)) {
                     place(&mut components[at], areas[at], *own, part);
                 }
             }
@@ -135,6 +136,7 @@ struct Missing {
     damaged_tiles: u64,
     packets: u64,
     of: u64,
+    blocks: u64,
 }
 
 impl Missing {
@@ -145,7 +147,7 @@ impl Missing {
     }
 
     fn sentence(&self) -> Option<String> {
-        let Self { tiles, damaged_tiles, packets, of } = self;
+        let Self { tiles, damaged_tiles, packets, of, blocks } = self;
         let mut parts = Vec::new();
         if *tiles > 0 {
             parts.push(format!("tiles that are not there: {tiles}"));
@@ -155,6 +157,9 @@ impl Missing {
         }
         if *packets > 0 {
             parts.push(format!("packets that are not whole or not there: {packets} of {of}"));
+        }
+        if *blocks > 0 {
+            parts.push(format!("code-blocks with bytes that no encoder makes: {blocks}"));
         }
         (!parts.is_empty()).then(|| parts.join("; "))
     }

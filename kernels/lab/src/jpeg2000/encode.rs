@@ -10,31 +10,18 @@ use super::bands::{Choice, Norms, Transforms};
 use super::boxes;
 use super::check::check;
 use super::error::Jpeg2000Error;
-use super::geometry::{Area, BandPlace, BlockPlace, Cuts, Resolution, resolutions};
+use super::geometry::{Area, BandPlace, Cuts, Resolution, resolutions};
 use super::header::{self, ComponentCode, ComponentSize, Sizes, TileCode};
 use super::image::{Colour, Image};
+use super::job::{Job, Scale};
 use super::options::{Options, Progression, Target};
 use super::packet::{self, Share, WrittenBand};
 use super::planes;
 use super::progression::{self, Order, PrecinctPlace};
 use super::quantise::{BandStep, Quantiser};
 use super::rate::{Hull, smallest_slope};
-use super::tier1::{self, CodedBlock, FRACTION_BITS, Style};
+use super::tier1::{CodedBlock, FRACTION_BITS, Style};
 use super::tile;
-
-/// A code-block, and how its coefficients count.
-struct Job {
-    component: usize,
-    band: BandPlace,
-    place: BlockPlace,
-    /// Its first coefficient in the square, and the square's side.
-    start: usize,
-    side: usize,
-    /// From our coefficients to quantiser steps.
-    inverse: f64,
-    /// Squared error in the picture of one squared quantiser step.
-    weight: f64,
-}
 
 /// The blocks of a precinct: for each band the columns of its grid and its jobs.
 struct Precinct {
@@ -47,6 +34,7 @@ pub struct Encoder {
     sizes: Sizes,
     code: TileCode,
     transforms: Transforms,
+    resolutions: Vec<Vec<Resolution>>,
     jobs: Vec<Job>,
     places: Vec<PrecinctPlace>,
     precincts: Vec<Precinct>,
@@ -72,6 +60,7 @@ impl Encoder {
     /// Opens an encoder for pictures of the shape of `image`.
     pub fn open(image: &Image, options: &Options, choice: Choice<'_>) -> Result<Self, Jpeg2000Error> {
         check(image, options)?;
+        let style = if options.is_high_throughput { Style::HIGH_THROUGHPUT } else { Style(0) };
         let is_reversible = options.target == Target::Lossless;
         let components: Vec<ComponentSize> = image
             .components
@@ -104,9 +93,9 @@ impl Encoder {
         let components: Vec<ComponentCode> = (0..sizes.components.len())
             .map(|at| ComponentCode {
                 cuts: cuts.clone(),
-                style: Style(0),
+                style,
                 is_reversible,
-                quantiser: quantiser(at, &sizes, &resolutions[at], options, &transforms),
+                quantiser: quantiser(at, &sizes, &resolutions[at], first_step(options.target), &transforms),
             })
             .collect();
         let code = TileCode { order, layers: options.layers.into(), mixes_colours, components };
@@ -119,6 +108,7 @@ impl Encoder {
             sizes,
             code,
             transforms,
+            resolutions: Vec::new(),
             jobs: Vec::new(),
             places: Vec::new(),
             precincts: Vec::new(),
@@ -129,13 +119,14 @@ impl Encoder {
             encoder.plan(place, &resolutions[place.component][place.resolution], &norms);
         }
         encoder.places = places;
+        encoder.resolutions = resolutions;
         Ok(encoder)
     }
 
     /// Adds the blocks of a precinct.
     fn plan(&mut self, place: &PrecinctPlace, resolution: &Resolution, norms: &Norms) {
         let component = place.component;
-        let ComponentCode { quantiser, is_reversible, cuts, .. } = &self.code.components[component];
+        let is_reversible = &self.code.components[component].is_reversible;
         let colours = match (self.code.mixes_colours, *is_reversible) {
             (false, _) => [1.0; 3],
             (true, true) => REVERSIBLE_COLOURS,
@@ -145,11 +136,8 @@ impl Encoder {
         let mut bands = Vec::new();
         for band in &resolution.bands {
             let ratio = self.transforms.ratio(component, band.band, band.level);
-            let step = match (is_reversible, quantiser.step(band.index, band.band, band.level, cuts.levels)) {
-                (false, Some(step)) => step.size(self.sizes.components[component].depth + band.band.gain()),
-                _ => 1.0,
-            };
-            let length = step * ratio * norms.of(band.band, band.level, *is_reversible) * colour;
+            let length = ratio * norms.of(band.band, band.level, *is_reversible) * colour;
+            let scale = Scale { ratio, length, step: self.step(component, band) };
             let grid = resolution.grid(band, place.precinct);
             let first = self.jobs.len();
             let side = self.transforms.side(component);
@@ -162,12 +150,31 @@ impl Encoder {
                 // The square lies on its side.
                 start: (corner.1 + place.x) * side + corner.0 + place.y,
                 side,
-                inverse: 1.0 / (step * ratio),
-                weight: length * length,
+                scale,
             }));
             bands.push((grid.columns, first..self.jobs.len()));
         }
         self.precincts.push(Precinct { bands });
+    }
+
+    /// Returns the quantiser's step in a band.
+    fn step(&self, component: usize, band: &BandPlace) -> f64 {
+        let ComponentCode { quantiser, is_reversible, cuts, .. } = &self.code.components[component];
+        match (is_reversible, quantiser.step(band.index, band.band, band.level, cuts.levels)) {
+            (false, Some(step)) => step.size(self.sizes.components[component].depth + band.band.gain()),
+            _ => 1.0,
+        }
+    }
+
+    /// Takes another step, in units of an 8-bit sample.
+    pub(super) fn quantise_by(&mut self, step: f64) {
+        for at in 0..self.code.components.len() {
+            self.code.components[at].quantiser =
+                quantiser(at, &self.sizes, &self.resolutions[at], step, &self.transforms);
+        }
+        let mut jobs = std::mem::take(&mut self.jobs);
+        jobs.iter_mut().for_each(|job| job.scale.step = self.step(job.component, &job.band));
+        self.jobs = jobs;
     }
 
     /// Returns the planes of a picture.
@@ -185,10 +192,13 @@ impl Encoder {
 
     /// Codes the blocks of what was transformed, each for itself.
     pub fn blocks(&self, squares: &Values) -> CodedBlocks {
-        let coded: Vec<(CodedBlock, f64)> = self.jobs.par_iter().map(|job| job.code(squares)).collect();
-        let energy = coded.iter().zip(&self.jobs).map(|((_, energy), job)| energy * job.weight).sum();
+        let is_high_throughput = self.options.is_high_throughput;
+        let code = |job: &Job| job.code(squares, is_high_throughput);
+        let coded: Vec<(CodedBlock, f64)> = self.jobs.par_iter().map(code).collect();
+        let energy = coded.iter().zip(&self.jobs).map(|((_, energy), job)| energy * job.scale.weight()).sum();
         let blocks: Vec<CodedBlock> = coded.into_iter().map(|(block, _)| block).collect();
-        let hulls = blocks.par_iter().zip(&self.jobs).map(|(block, job)| Hull::new(block, job.weight)).collect();
+        let hulls =
+            blocks.par_iter().zip(&self.jobs).map(|(block, job)| Hull::new(block, job.scale.weight())).collect();
         CodedBlocks { blocks, hulls, energy }
     }
 
@@ -202,6 +212,8 @@ impl Encoder {
         self.set_guard_bits(coded);
         let layers = self.code.layers;
         let slope = match target {
+            // Blocks of one pass leave nothing out.
+            _ if self.options.is_high_throughput => 0.0,
             Target::Lossless | Target::Step(_) => 0.0,
             Target::Bytes(bytes) => smallest_slope(|slope| self.stream(coded, &[slope]).len() <= bytes),
             Target::Quality(decibels) => {
@@ -293,7 +305,7 @@ impl Encoder {
         let stream = header::write(&self.sizes, &TileCode { layers, ..self.code.clone() }, &packets);
         match self.options.wrapping {
             None => stream,
-            Some(colour) => boxes::wrap(&stream, &self.sizes, colour),
+            Some(colour) => boxes::wrap(&stream, &self.sizes, colour, self.options.is_high_throughput),
         }
     }
 
@@ -320,7 +332,7 @@ impl Encoder {
         let ComponentCode { quantiser, cuts, .. } = &self.code.components[job.component];
         let step = quantiser.step(job.band.index, job.band.band, job.band.level, cuts.levels);
         let planes = step.map_or(0, |step| quantiser.planes(step));
-        planes.saturating_sub(coded.blocks[block].planes).into()
+        planes.saturating_sub(coded.blocks[block].coded_planes).into()
     }
 
     /// Returns the back end that transforms.
@@ -333,74 +345,37 @@ impl Encoder {
     }
 }
 
-impl Job {
-    /// Codes the block; returns its energy in squared quantiser steps, too.
-    fn code(&self, squares: &Values) -> (CodedBlock, f64) {
-        let BlockPlace { width, height, .. } = self.place;
-        let mut values = vec![0_u32; width * height];
-        match squares {
-            Values::I32(squares) => {
-                turn(&squares[self.component][self.start..], self.side, &mut values, width, |value: i32| {
-                    value.unsigned_abs() << FRACTION_BITS | u32::from(value < 0) << 31
-                });
-            }
-            Values::F32(squares) => {
-                let scale = (self.inverse * f64::from(1 << FRACTION_BITS)) as f32;
-                turn(&squares[self.component][self.start..], self.side, &mut values, width, |value: f32| {
-                    ((value.abs() * scale) as u32).min(i32::MAX as u32) | u32::from(value < 0.0) << 31
-                });
-            }
-            Values::F64(_) => {}
-        }
-        let unit = f64::from(1 << FRACTION_BITS);
-        let energy = values.iter().map(|value| (f64::from(value & 0x7fff_ffff) / unit).powi(2)).sum();
-        (tier1::encode(&values, width, self.band.band), energy)
-    }
-}
-
 /// Most guard bits that the header can write.
 const GUARD_BITS_MAX: u8 = 7;
-
-/// Copies rows of a block that are columns of a square from row to row of `side`.
-fn turn<T: Copy>(square: &[T], side: usize, out: &mut [u32], width: usize, value: impl Fn(T) -> u32) {
-    let height = out.len() / width.max(1);
-    for x in 0..width {
-        let column = &square[x * side..x * side + height];
-        column.iter().enumerate().for_each(|(y, &from)| out[y * width + x] = value(from));
-    }
-}
 
 /// Binary digits of the finest step below a sample's highest: a coefficient of twice a sample's range has one more, and
 /// [`FRACTION_BITS`] below that must fit beside the sign.
 const STEP_BITS_MAX: i32 = 30 - FRACTION_BITS as i32;
 
-/// Returns the steps of a component's bands; guard bits come later.
-fn quantiser(
-    at: usize,
-    sizes: &Sizes,
-    resolutions: &[Resolution],
-    options: &Options,
-    transforms: &Transforms,
-) -> Quantiser {
-    let depth = sizes.components[at].depth;
-    let unit = 2_f64.powi(i32::from(depth) - 8);
-    let fine = match options.target {
+/// Returns the quantiser's first step, in units of an 8-bit sample; 0 for none.
+fn first_step(target: Target) -> f64 {
+    match target {
+        Target::Lossless => 0.0,
         Target::Step(step) => step,
         // Half of the error that is allowed, or less.
         Target::Quality(decibels) => (255.0 * 10_f64.powf(-decibels / 20.0)).min(4.0 * FINE_STEP) / 4.0,
-        Target::Bytes(_) | Target::Lossless => FINE_STEP,
-    };
+        Target::Bytes(_) => FINE_STEP,
+    }
+}
+
+/// Returns the steps of a component's bands, of a first one or none at all; guard bits come later.
+fn quantiser(at: usize, sizes: &Sizes, resolutions: &[Resolution], first: f64, transforms: &Transforms) -> Quantiser {
+    let depth = sizes.components[at].depth;
+    let unit = 2_f64.powi(i32::from(depth) - 8);
     // What is finer would not fit beside a coefficient, nor be seen through the transform's rounding.
     let finest = 2_f64.powi(i32::from(depth) - STEP_BITS_MAX);
     let step = |band: &BandPlace| {
         let bits = depth + band.band.gain();
-        match options.target {
-            Target::Lossless => BandStep { exponent: bits, mantissa: 0 },
-            _ => {
-                let step = fine * unit / transforms.ratio(at, band.band, band.level);
-                BandStep::nearest(step.max(finest), bits)
-            }
+        if first == 0.0 {
+            return BandStep { exponent: bits, mantissa: 0 };
         }
+        let step = first * unit / transforms.ratio(at, band.band, band.level);
+        BandStep::nearest(step.max(finest), bits)
     };
     let steps = resolutions.iter().flat_map(|resolution| &resolution.bands).map(step).collect();
     Quantiser { guard_bits: 1, steps, is_derived: false }

@@ -1,4 +1,4 @@
-//! JPEG 2000, Part 1 (ISO/IEC 15444-1): still pictures that other programs read, on our transform.
+//! JPEG 2000, Parts 1 and 15 (ISO/IEC 15444): still pictures that other programs read, on our transform.
 //!
 //! The transform is that of [`crate::open_transform`], on any back end; the code of its blocks is written from the standard's
 //! text. Neither Rust's libraries nor Debian's give theirs coefficients of somebody else: `openjp2` and `hayro-jpeg2000` keep
@@ -13,7 +13,9 @@ mod encode;
 mod error;
 mod geometry;
 mod header;
+mod ht;
 mod image;
+mod job;
 mod mq;
 mod options;
 mod packet;

@@ -37,6 +37,8 @@ pub struct Options {
     pub progression: Progression,
     /// Layers, at least one; each has about half the bytes of the one after it.
     pub layers: u16,
+    /// Blocks are coded as Part 15 says (HTJ2K): faster, in one layer, a few bytes more.
+    pub is_high_throughput: bool,
     /// The colours that the boxes around the code-stream name; `None` for the code-stream alone.
     pub wrapping: Option<Colour>,
 }
@@ -45,6 +47,7 @@ impl Options {
     /// Returns what encoders usually do: five levels, code-blocks of 64 x 64, one layer.
     pub fn new(target: Target) -> Self {
         let progression = Progression::Resolution;
-        Self { target, levels: 5, block_exponent: 6, progression, layers: 1, wrapping: None }
+        let (levels, block_exponent, layers) = (5, 6, 1);
+        Self { target, levels, block_exponent, progression, layers, is_high_throughput: false, wrapping: None }
     }
 }

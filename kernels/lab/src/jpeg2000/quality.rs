@@ -1,5 +1,6 @@
 //! Coding to a target; to a PSNR by trials.
 
+use kernels::parts::Values;
 use picture::psnr::decibels;
 
 use super::bands::Choice;
@@ -19,6 +20,10 @@ pub fn encode(image: &Image, options: &Options, choice: Choice<'_>) -> Result<Ve
     let mut encoder = Encoder::open(image, options, choice)?;
     let planes = encoder.planes(image);
     let squares = encoder.transform(planes)?;
+    let is_by_step = options.is_high_throughput && matches!(options.target, Target::Bytes(_) | Target::Quality(_));
+    if is_by_step {
+        return by_step(&mut encoder, &squares, image, options.target, choice);
+    }
     let blocks = encoder.blocks(&squares);
     match options.target {
         Target::Quality(decibels) => reach(&mut encoder, &blocks, image, decibels, choice),
@@ -80,6 +85,77 @@ fn reach(
             "the picture reaches {reached:.2} dB at most, not {decibels}: it can be coded so, or without loss"
         ))),
     }
+}
+
+/// Steps of the quantiser that are tried, as powers of two: the finest, and one that leaves nothing in.
+const STEP_POWERS: (f64, f64) = (-6.0, 18.0);
+/// Most steps that are tried, and the part of the bytes that is enough.
+const STEPS: usize = 24;
+const FULL: f64 = 0.999;
+
+/// Returns the code-stream of the largest step that reaches so many decibels, or the smallest one that fits: blocks of one pass have
+/// nothing that could be left out later.
+fn by_step(
+    encoder: &mut Encoder,
+    squares: &Values,
+    image: &Image,
+    target: Target,
+    choice: Choice<'_>,
+) -> Result<Vec<u8>, Jpeg2000Error> {
+    let mut of = |power: f64| -> Result<Vec<u8>, Jpeg2000Error> {
+        encoder.quantise_by(power.exp2());
+        let blocks = encoder.blocks(squares);
+        encoder.finish_to(&blocks, Target::Step(power.exp2()))
+    };
+    let (mut fine, mut coarse) = STEP_POWERS;
+    // A picture in 8 x 8 pixels has more bits to the octave of steps than a large one; the first guess is the middle of what is usual.
+    let mut tried = 1.0;
+    let (mut kept, mut at_fine, mut at_coarse) = (None, None, None);
+    for _ in 0..STEPS {
+        let bytes = of(tried)?;
+        // How far it is from what is asked for, by a measure that is nearly a line: above 0 for too fine a step.
+        let (off, is_done) = match target {
+            Target::Bytes(most) => {
+                let off = (bytes.len() as f64 / most.max(1) as f64).log2();
+                (off, off <= 0.0 && off >= FULL.log2())
+            }
+            Target::Quality(decibels) => {
+                let off = psnr(image, &decode(&bytes, 0, SAMPLES_MAX, choice)?.image) - decibels;
+                (off, (0.0..MARGIN_DB).contains(&off))
+            }
+            _ => return Ok(bytes),
+        };
+        let fits = if matches!(target, Target::Bytes(_)) { off <= 0.0 } else { off >= 0.0 };
+        if fits {
+            kept = Some(bytes);
+        }
+        if off > 0.0 {
+            (fine, at_fine) = (tried, Some(off));
+        } else {
+            (coarse, at_coarse) = (tried, Some(off));
+        }
+        if is_done || coarse - fine < 1e-3 {
+            break;
+        }
+        let middle = (fine + coarse) / 2.0;
+        tried = match (at_fine, at_coarse) {
+            // Along the line, but no nearer to an end than a part of what is left.
+            (Some(above), Some(below)) if above.is_finite() => {
+                let part = (above / (above - below)).clamp(0.05, 0.95);
+                fine + part * (coarse - fine)
+            }
+            (Some(_), None) => (tried + 1.0).min(coarse),
+            (None, Some(_)) => (tried - 1.0).max(fine),
+            _ => middle,
+        };
+    }
+    let sentence = match target {
+        Target::Bytes(bytes) => {
+            format!("the picture does not fit into {bytes} bytes, nor would one of this size without anything in it")
+        }
+        _ => "the picture does not reach so many decibels: code it without loss".to_owned(),
+    };
+    kept.ok_or(Jpeg2000Error::NotCoded(sentence))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::bands::Transforms;
 use super::error::{Jpeg2000Error, damaged, not_read};
 use super::geometry::{Area, BandPlace, BlockPlace, Resolution, resolutions};
 use super::header::{Sizes, Tile, TileCode};
+use super::ht;
 use super::image::ImageComponent;
 use super::packet::{self, Broken, ReadBand, ReadBlock};
 use super::planes;
@@ -36,6 +37,12 @@ pub(super) struct ReadTile<'a> {
     pub(super) whole_packets: u64,
     /// A packet says what no encoder says.
     pub(super) is_damaged: bool,
+}
+
+/// Samples of a tile's components, and blocks that could not be read.
+pub(super) struct Decoded {
+    pub(super) components: Vec<Vec<i32>>,
+    pub(super) damaged_blocks: u64,
 }
 
 /// A block to decode.
@@ -144,21 +151,26 @@ impl ReadTile<'_> {
         self.code.components[group.start].is_reversible
     }
 
-    /// Decodes the components of a group, without the `drop_levels` finest levels, to samples of these areas.
+    /// Decodes the components of a group, without the `drop_levels` finest levels, to samples of these areas. A block of bytes that
+    /// no encoder makes counts as one without anything.
     pub(super) fn decode(
         &self,
         group: Range<usize>,
         drop_levels: u8,
         areas: &[Area],
         transforms: &mut Transforms,
-    ) -> Result<Vec<Vec<i32>>, Jpeg2000Error> {
+    ) -> Result<Decoded, Jpeg2000Error> {
         let is_reversible = self.is_reversible(&group);
         let jobs = self.jobs(&group, drop_levels)?;
         let decode = |job: &Job<'_>| {
-            let size = (job.place.width, job.place.height);
-            tier1::decode(&job.block.segments, job.planes, size, job.band.band, job.style)
+            let (segments, size) = (&job.block.segments, (job.place.width, job.place.height));
+            match job.style.is_high_throughput() {
+                true => ht::decode(segments, job.planes, size, job.style.is_causal()).ok(),
+                false => Some(tier1::decode(segments, job.planes, size, job.band.band, job.style)),
+            }
         };
-        let decoded: Vec<Vec<i32>> = jobs.par_iter().map(decode).collect();
+        let decoded: Vec<Option<Vec<i32>>> = jobs.par_iter().map(decode).collect();
+        let damaged_blocks = decoded.iter().filter(|values| values.is_none()).count() as u64;
         let sides: Vec<usize> = (0..group.len()).map(|at| transforms.side(at)).collect();
         let squares = || sides.iter().map(|side| side * side);
         let (mut whole, mut rounded): (Vec<Vec<f32>>, Vec<Vec<i32>>) = Default::default();
@@ -167,17 +179,18 @@ impl ReadTile<'_> {
             false => whole.extend(squares().map(|count| vec![0.0; count])),
         }
         for (job, values) in jobs.iter().zip(&decoded) {
+            let Some(values) = values else { continue };
             let own = job.component - group.start;
             // Levels are counted from the finest one that is left.
             let level = job.band.level - drop_levels;
             let Some(corner) = transforms.corner(own, job.band.band, level) else { continue };
-            let (side, width) = (sides[own], job.place.width);
+            let (side, lie) = (sides[own], Lie::of(job));
             let first = (corner.1 + job.place.x) * side + corner.0 + job.place.y;
             if is_reversible {
-                put(&mut rounded[own][first..], side, values, width, |value| value / 2);
+                put(&mut rounded[own][first..], side, values, lie, |value| value / 2);
             } else {
                 let scale = (job.step * transforms.ratio(own, job.band.band, level) / 2.0) as f32;
-                put(&mut whole[own][first..], side, values, width, |value| value as f32 * scale);
+                put(&mut whole[own][first..], side, values, lie, |value| value as f32 * scale);
             }
         }
         drop(decoded);
@@ -200,7 +213,7 @@ impl ReadTile<'_> {
             Values::F32(planes) => planes::from_irreversible(planes, mixes, &mut components),
             Values::F64(_) => {}
         }
-        Ok(components.into_iter().map(|component| component.samples).collect())
+        Ok(Decoded { components: components.into_iter().map(|component| component.samples).collect(), damaged_blocks })
     }
 
     /// Returns the blocks of a group that have something.
@@ -234,10 +247,32 @@ impl ReadTile<'_> {
     }
 }
 
+/// A block's values: rows of so many columns, or columns of so many rows.
+#[derive(Clone, Copy)]
+enum Lie {
+    Rows(usize),
+    Columns(usize),
+}
+
+impl Lie {
+    fn of(job: &Job<'_>) -> Self {
+        if job.style.is_high_throughput() { Self::Columns(job.place.height) } else { Self::Rows(job.place.width) }
+    }
+}
+
 /// Writes a block into a square that lies on its side.
-fn put<T>(square: &mut [T], side: usize, values: &[i32], width: usize, value: impl Fn(i32) -> T) {
-    for x in 0..width {
-        let column = &mut square[x * side..];
-        values[x..].iter().step_by(width).zip(column).for_each(|(&from, to)| *to = value(from));
+fn put<T>(square: &mut [T], side: usize, values: &[i32], lie: Lie, value: impl Fn(i32) -> T) {
+    match lie {
+        Lie::Rows(width) => {
+            for x in 0..width {
+                let column = &mut square[x * side..];
+                values[x..].iter().step_by(width).zip(column).for_each(|(&from, to)| *to = value(from));
+            }
+        }
+        Lie::Columns(height) => {
+            for (column, values) in square.chunks_mut(side).zip(values.chunks(height)) {
+                values.iter().zip(column).for_each(|(&from, to)| *to = value(from));
+            }
+        }
     }
 }

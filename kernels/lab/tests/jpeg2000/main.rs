@@ -48,7 +48,9 @@ fn every_kind_of_picture_comes_back_to_the_bit() {
             let layered =
                 Options { progression: Progression::Quality, layers: 4, block_exponent: 5, levels: 5, ..plain };
             let boxed = Options { wrapping: Some(image.colour), ..plain };
-            for options in [plain, layered, boxed] {
+            let fast = Options { is_high_throughput: true, ..boxed };
+            let fast_small = Options { block_exponent: 5, levels: 5, wrapping: None, ..fast };
+            for options in [plain, layered, boxed, fast, fast_small] {
                 let decoded = decode(&encode(&image, &options, CPU).unwrap(), 0, SAMPLES_MAX, CPU).unwrap();
                 assert_eq!(decoded.missing, None);
                 assert_eq!(
@@ -71,10 +73,20 @@ fn sizes_and_qualities_that_are_asked_for_are_kept() {
         let coded = encode(&image, &layered, CPU).unwrap();
         assert!(coded.len() <= bytes && coded.len() + 400 > bytes, "{} of {bytes}", coded.len());
     }
+    // Blocks of one pass: by the step.
+    for bytes in [2_000, 5_000, 20_000] {
+        let fast = Options { is_high_throughput: true, ..options(Target::Bytes(bytes)) };
+        let coded = encode(&image, &fast, CPU).unwrap();
+        assert!(coded.len() <= bytes && coded.len() + bytes / 50 > bytes, "{} of {bytes}", coded.len());
+    }
     // As near as the blocks are many.
     let image = picture(512, 384, 3, 8, false);
     for decibels in [30.0, 36.5, 42.0] {
         let coded = encode(&image, &options(Target::Quality(decibels)), CPU).unwrap();
+        let reached = psnr(&image, &decode(&coded, 0, SAMPLES_MAX, CPU).unwrap().image);
+        assert!((decibels..decibels + 0.1).contains(&reached), "{reached} of {decibels}");
+        let fast = Options { is_high_throughput: true, ..options(Target::Quality(decibels)) };
+        let coded = encode(&image, &fast, CPU).unwrap();
         let reached = psnr(&image, &decode(&coded, 0, SAMPLES_MAX, CPU).unwrap().image);
         assert!((decibels..decibels + 0.1).contains(&reached), "{reached} of {decibels}");
     }
@@ -186,7 +198,7 @@ fn hostile_headers_are_refused_with_a_sentence() {
         (changed(&coded, cod, 5, &[9]), "progression order 9"),
         (changed(&coded, cod, 9, &[99]), "99 levels"),
         (changed(&coded, cod, 10, &[9, 9]), "code-blocks are larger"),
-        (changed(&coded, cod, 12, &[64]), "Part 15"),
+        (changed(&coded, cod, 12, &[0xc0]), "of Part 1 and of Part 15, mixed"),
         (changed(&coded, qcd, 2, &[0, 5]), "there is 4800 where a marker must be"),
     ];
     for (bytes, wanted) in refused {
@@ -200,8 +212,18 @@ fn hostile_headers_are_refused_with_a_sentence() {
     assert!(matches!(limited, Err(Jpeg2000Error::NotRead(text)) if text.contains("too many")));
     // A region of interest, a changing order and packed headers, before the tile.
     let start = coded.windows(2).position(|pair| pair == [0xff, 0x90]).unwrap();
-    for (marker, name) in [(0x5e, "ROI"), (0x5f, "POC"), (0x60, "PPM")] {
-        let more = [&coded[..start], &[0xff, marker, 0, 4, 0, 0], &coded[start..]].concat();
+    let beyond: [(u8, &[u8], &str); 7] = [
+        (0x5e, &[0, 0], "ROI"),
+        (0x5f, &[0, 0], "POC"),
+        (0x60, &[0, 0], "PPM"),
+        (0x50, &[0, 2], "CAP is too short"),
+        (0x50, &[0, 3, 0, 0, 0, 0], "beyond Part 15"),
+        (0x50, &[0, 2, 0, 0, 0xc0, 0], "mixed"),
+        (0x50, &[0, 2, 0, 0, 0x20, 0], "more than one set"),
+    ];
+    for (marker, content, name) in beyond {
+        let head = [0xff, marker, 0, content.len() as u8 + 2];
+        let more = [&coded[..start], &head, content, &coded[start..]].concat();
         let error = decode(&more, 0, SAMPLES_MAX, CPU).unwrap_err().to_string();
         assert!(error.contains(name), "{error}");
     }
@@ -226,6 +248,7 @@ fn pictures_that_do_not_fit_together_are_not_coded() {
     for (wrong, wanted) in [
         (Options { layers: 0, ..plain }, "0 layers"),
         (Options { levels: 33, ..plain }, "33 levels"),
+        (Options { layers: 2, is_high_throughput: true, ..plain }, "in one layer, not in 2"),
         (Options { block_exponent: 7, ..plain }, "2^7"),
         (Options { block_exponent: 1, ..plain }, "2^1"),
     ] {

@@ -15,6 +15,9 @@ use crate::options;
 /// So many bytes at least for a picture, however small: headers take a part of them.
 const SMALLEST_BYTES: usize = 1024;
 
+/// The quantiser's step of Part 15, whose blocks have no passes to leave out: about a bit per pixel.
+const HIGH_THROUGHPUT_STEP: f64 = 8.0;
+
 pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     let columns = [
         "backend",
@@ -39,10 +42,17 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     for subject in Subject::all(args)? {
         let image = of_picture(&subject.info, &subject.data);
         let bytes = options::bytes_per_frame(options::bits_per_pixel(args.bpp)?, subject.info.size).max(SMALLEST_BYTES);
-        for (code, target) in [("9/7", Target::Bytes(bytes)), ("5/3", Target::Lossless)] {
+        let codes = [
+            ("9/7", Target::Bytes(bytes), false),
+            ("5/3", Target::Lossless, false),
+            ("9/7 HT", Target::Step(HIGH_THROUGHPUT_STEP), true),
+            ("5/3 HT", Target::Lossless, true),
+        ];
+        for (code, target, is_high_throughput) in codes {
             for &backend in &backends {
                 let device = if backend == BackendChoice::Cpu { None } else { compute.device.as_deref() };
-                let mut encoder = Encoder::open(&image, &Options::new(target), (backend, device))?;
+                let options = Options { is_high_throughput, ..Options::new(target) };
+                let mut encoder = Encoder::open(&image, &options, (backend, device))?;
                 let mut length = 0;
                 let stages = medians(Limit::of(args), || {
                     let start = Instant::now();

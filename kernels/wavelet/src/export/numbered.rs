@@ -10,7 +10,7 @@ use crate::io::{Kind, PictureInfo, Writer};
 use crate::jpeg2000;
 
 /// Kinds of the files.
-const KINDS: [Kind; 4] = [Kind::Png, Kind::Ppm, Kind::Jp2, Kind::J2k];
+const KINDS: [Kind; 6] = [Kind::Png, Kind::Ppm, Kind::Jp2, Kind::J2k, Kind::Jph, Kind::J2c];
 
 /// Names of files, of which each has a number.
 pub(super) struct Numbered {

@@ -60,6 +60,8 @@ pub(crate) enum Kind {
     Duet,
     J2k,
     Jp2,
+    J2c,
+    Jph,
     Mkv,
     Mp4,
 }
@@ -87,6 +89,8 @@ impl Kind {
             Self::Duet => "duet",
             Self::J2k => "j2k",
             Self::Jp2 => "jp2",
+            Self::J2c => "j2c",
+            Self::Jph => "jph",
             Self::Mkv => "mkv",
             Self::Mp4 => "mp4",
         }

@@ -21,7 +21,10 @@ mod write;
 pub(crate) use self::read::of_picture;
 
 /// Kinds of files of JPEG 2000.
-pub(crate) const KINDS: [Kind; 2] = [Kind::J2k, Kind::Jp2];
+pub(crate) const KINDS: [Kind; 4] = [Kind::J2k, Kind::Jp2, Kind::J2c, Kind::Jph];
+/// Those with boxes, which name colours; and those of Part 15.
+const BOXES: [Kind; 2] = [Kind::Jp2, Kind::Jph];
+const HIGH_THROUGHPUT: [Kind; 2] = [Kind::J2c, Kind::Jph];
 /// Longest file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 32;
 /// Layers of a file that becomes finer as it comes.
@@ -41,8 +44,9 @@ pub(crate) fn encode(
     check(coding, transform)?;
     let (image, planes) = read::read(input)?;
     ensure!(
-        kind != Kind::Jp2 || planes.is_none_or(|colour| colour == ColourSpace::JPEG),
-        "{}: a .jp2 file has a name for Y, Cb and Cr of BT.601 in full range only: write this clip to .j2k, which has none for any",
+        !BOXES.contains(&kind) || planes.is_none_or(|colour| colour == ColourSpace::JPEG),
+        "{}: .jp2 and .jph files have a name for Y, Cb and Cr of BT.601 in full range only: write this clip to .j2k or .j2c, which \
+         have none for any",
         input.display()
     );
     let size = FrameSize::new(image.width as u32, image.height as u32)
@@ -60,7 +64,8 @@ pub(crate) fn encode(
     if coding.jpeg2000.progression == Some(ProgressionName::Quality) {
         (options.progression, options.layers) = (Progression::Quality, LAYERS);
     }
-    if kind == Kind::Jp2 {
+    options.is_high_throughput = HIGH_THROUGHPUT.contains(&kind);
+    if BOXES.contains(&kind) {
         options.wrapping = Some(image.colour);
     }
     let choice = (compute.backend, compute.device.as_deref());
@@ -70,13 +75,15 @@ pub(crate) fn encode(
     Ok(format!("{}, {} bytes, {bits_per_pixel:.4} bit per pixel\n", described(&image), bytes.len()))
 }
 
-/// Writes a decoded picture without further loss: its planes to .j2k, what they look like to .jp2, which has a name for RGB.
+/// Writes a decoded picture without further loss: its planes to .j2k and .j2c, what they look like to .jp2 and .jph, which have a
+/// name for RGB.
 pub(crate) fn keep(output: &Path, info: &PictureInfo, data: &[u8], compute: &ComputeArgs) -> Result<()> {
-    let is_named = Kind::of(output, &KINDS)? == Kind::Jp2;
+    let kind = Kind::of(output, &KINDS)?;
+    let is_named = BOXES.contains(&kind);
     let image = if is_named && info.format != PixelFormat::Grey8 && info.colour != ColourSpace::JPEG {
         ensure!(
             info.depth == BitDepth::Eight,
-            "{}: a .jp2 file has no name for Y, Cb and Cr of 10 bits: write to .j2k",
+            "{}: .jp2 and .jph files have no name for Y, Cb and Cr of 10 bits: write to .j2k or .j2c",
             output.display()
         );
         let rgb = PictureInfo { format: PixelFormat::Rgb8, ..*info };
@@ -85,6 +92,7 @@ pub(crate) fn keep(output: &Path, info: &PictureInfo, data: &[u8], compute: &Com
         of_picture(info, data)
     };
     let mut options = Options::new(Target::Lossless);
+    options.is_high_throughput = HIGH_THROUGHPUT.contains(&kind);
     options.wrapping = is_named.then_some(image.colour);
     let bytes = jpeg2000::encode(&image, &options, (compute.backend, compute.device.as_deref()))?;
     std::fs::write(output, &bytes).with_context(|| format!("{} cannot be written", output.display()))

@@ -8,6 +8,7 @@ mod damage;
 mod effects;
 mod errors;
 mod export;
+mod htj2k;
 mod jpeg2000;
 mod measurements;
 mod oracles;

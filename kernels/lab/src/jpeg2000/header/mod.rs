@@ -13,6 +13,7 @@ use super::tier1::Style;
 /// Markers.
 mod marker {
     pub(super) const SOC: u16 = 0xff4f;
+    pub(super) const CAP: u16 = 0xff50;
     pub(super) const SIZ: u16 = 0xff51;
     pub(super) const COD: u16 = 0xff52;
     pub(super) const COC: u16 = 0xff53;
@@ -90,3 +91,12 @@ pub(super) struct TileCode {
     pub(super) mixes_colours: bool,
     pub(super) components: Vec<ComponentCode>,
 }
+
+/// Bit of the sizes' segment that says that there are capabilities, and of these the one of Part 15.
+const HAS_CAPABILITIES: u16 = 1 << 14;
+const PART_15: u32 = 1 << 17;
+/// Bits of what Part 15 says of itself: not all blocks are of it, there is more than one set of passes in a block, a region of
+/// interest, unlike components, and the transform that is not reversible. Below are the bits of the largest magnitude.
+const MIXED: u16 = 0b11 << 14;
+const SEVERAL_SETS: u16 = 1 << 13;
+const IRREVERSIBLE: u16 = 1 << 5;

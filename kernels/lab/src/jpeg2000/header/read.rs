@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{ComponentCode, ComponentSize, Sizes, TileCode, marker};
+use super::{ComponentCode, ComponentSize, MIXED, PART_15, SEVERAL_SETS, Sizes, TileCode, marker};
 use crate::jpeg2000::error::{Jpeg2000Error, damaged, not_read};
 use crate::jpeg2000::geometry::{Area, Cuts};
 use crate::jpeg2000::progression::Order;
@@ -104,6 +104,7 @@ impl<'a> Reader<'a> {
 fn name(marker: u16) -> &'static str {
     match marker {
         marker::SIZ => "SIZ",
+        marker::CAP => "CAP",
         marker::COD => "COD",
         marker::COC => "COC",
         marker::QCD => "QCD",
@@ -257,6 +258,7 @@ impl Layer {
     /// Takes in a segment.
     fn take(&mut self, marker: u16, segment: &mut Reader<'_>) -> Result<()> {
         match marker {
+            marker::CAP => capabilities(segment),
             marker::COD => {
                 let [style, order, high, low, mix] = segment.take()?;
                 let order =
@@ -324,6 +326,22 @@ fn code(sizes: &Sizes, layers: &[&Layer]) -> Result<TileCode> {
     Ok(TileCode { order, layers: layer_count, mixes_colours, components })
 }
 
+/// Refuses what Part 15 says of itself and other parts say at all.
+fn capabilities(segment: &mut Reader<'_>) -> Result<()> {
+    let parts = segment.u32()?;
+    if parts & !PART_15 != 0 {
+        return Err(not_read(format!("it takes parts of the standard beyond Part 15 (CAP {parts:08x})")));
+    }
+    let own = if parts == 0 { 0 } else { segment.u16()? };
+    if own & MIXED != 0 {
+        return Err(not_read("its code-blocks are of Part 1 and of Part 15, mixed"));
+    }
+    if own & SEVERAL_SETS != 0 {
+        return Err(not_read("its code-blocks have more than one set of the passes of Part 15"));
+    }
+    Ok(())
+}
+
 fn component_style(segment: &mut Reader<'_>, has_precincts: bool) -> Result<(Cuts, Style, bool)> {
     let [levels, width, height, style, wavelet] = segment.take()?;
     if levels > 32 {
@@ -337,8 +355,8 @@ fn component_style(segment: &mut Reader<'_>, has_precincts: bool) -> Result<(Cut
         return Err(not_read(format!("its wavelet has the number {wavelet}, none of Part 1")));
     }
     let style = Style(style);
-    if style.is_high_throughput() {
-        return Err(not_read("its blocks are those of Part 15 (HTJ2K)"));
+    if style.is_mixed() {
+        return Err(not_read("its code-blocks are of Part 1 and of Part 15, mixed"));
     }
     let precincts = if has_precincts {
         let precinct = |_| segment.u8().map(|byte| (byte & 15, byte >> 4));

@@ -1,6 +1,6 @@
 //! Writes a code-stream of one tile.
 
-use super::{ComponentCode, ComponentSize, Sizes, TileCode, marker};
+use super::{ComponentCode, ComponentSize, HAS_CAPABILITIES, IRREVERSIBLE, PART_15, Sizes, TileCode, marker};
 use crate::jpeg2000::geometry::Area;
 use crate::jpeg2000::quantise::Quantiser;
 
@@ -39,10 +39,11 @@ impl Writer {
 /// Returns the code-stream of a picture in one tile and largest precincts, whose packets are `packets`.
 pub(crate) fn write(sizes: &Sizes, code: &TileCode, packets: &[u8]) -> Vec<u8> {
     let mut out = Writer(Vec::with_capacity(packets.len() + 256));
+    let is_high_throughput = code.components.iter().any(|component| component.style.is_high_throughput());
     out.u16(marker::SOC);
     out.segment(marker::SIZ, |out| {
         let Area { x0, y0, x1, y1 } = sizes.picture;
-        out.u16(0);
+        out.u16(if is_high_throughput { HAS_CAPABILITIES } else { 0 });
         [x1, y1, x0, y0, sizes.tile[2], sizes.tile[3], sizes.tile[0], sizes.tile[1]].into_iter().for_each(|value| {
             out.u32(value);
         });
@@ -51,6 +52,13 @@ pub(crate) fn write(sizes: &Sizes, code: &TileCode, packets: &[u8]) -> Vec<u8> {
             out.u8((depth - 1) | u8::from(is_signed) << 7).u8(step.0).u8(step.1);
         }
     });
+    if is_high_throughput {
+        out.segment(marker::CAP, |out| {
+            let irreversible =
+                if code.components.iter().all(|component| component.is_reversible) { 0 } else { IRREVERSIBLE };
+            out.u32(PART_15).u16(irreversible | magnitude_code(code));
+        });
+    }
     // All components are coded alike but for their steps.
     if let Some(first) = code.components.first() {
         out.segment(marker::COD, |out| {
@@ -90,5 +98,17 @@ fn quantiser(out: &mut Writer, component: &ComponentCode) {
             true => out.u8(step.exponent << 3),
             false => out.u16(u16::from(step.exponent) << 11 | step.mantissa),
         };
+    }
+}
+
+/// Returns the code for the bits that coefficients have at most (ISO/IEC 15444-15, 8.7).
+fn magnitude_code(code: &TileCode) -> u16 {
+    let quantisers = code.components.iter().map(|component| &component.quantiser);
+    let bits = quantisers.flat_map(|quantiser| quantiser.steps.iter().map(|step| quantiser.planes(*step))).max();
+    match bits.unwrap_or(0) {
+        ..=8 => 0,
+        bits @ 9..=27 => u16::from(bits) - 8,
+        bits @ 28..=71 => (u16::from(bits) - 27).div_ceil(4) + 19,
+        _ => 31,
     }
 }

@@ -142,6 +142,13 @@ fn header(
         }
     }
     let mut passes = passes(bits)?;
+    let mut skipped = 0;
+    if style.is_high_throughput() && block.passes == 0 {
+        // Passes in threes before the first that there is: a plane each that is not coded.
+        skipped = (passes - 1) / 3 * 3;
+        passes -= skipped;
+        block.zero_planes += (skipped / 3) as u32;
+    }
     while bits.bit()? {
         block.length_bits += 1;
         if block.length_bits > LENGTH_BITS_MAX {
@@ -153,8 +160,11 @@ fn header(
         if begins {
             block.open = style.passes_left(block.passes);
         }
+        if block.open == 0 {
+            return Err(Broken::Damaged);
+        }
         let here = passes.min(block.open);
-        let length = bits.bits(block.length_bits + here.ilog2())?;
+        let length = bits.bits(block.length_bits + (here + std::mem::take(&mut skipped)).ilog2())?;
         parts.push(Part { band: index, block: at, begins, passes: here, length });
         block.open -= here;
         block.passes += here;

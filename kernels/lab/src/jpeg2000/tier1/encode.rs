@@ -22,11 +22,20 @@ pub(crate) struct Pass {
 pub(crate) struct CodedBlock {
     /// Bit planes from the first one with a one.
     pub(crate) planes: u8,
+    /// Those that there are for the packet's header: of one pass alone the lowest one.
+    pub(crate) coded_planes: u8,
     pub(crate) passes: Vec<Pass>,
     bytes: Vec<u8>,
 }
 
 impl CodedBlock {
+    /// Returns a block whose only pass has all of its planes.
+    pub(crate) fn of_one_pass(planes: u8, bytes: Vec<u8>) -> Self {
+        let ending = Ending { kept: bytes.len(), ..Ending::default() };
+        let pass = Pass { ending, safe_len: bytes.len(), gain: 0.0 };
+        Self { planes, coded_planes: 1, passes: vec![pass], bytes }
+    }
+
     /// Returns the bytes that its first `passes` passes take.
     pub(crate) fn len(&self, passes: usize) -> usize {
         let end = passes.checked_sub(1).and_then(|last| self.passes.get(last));
@@ -75,7 +84,7 @@ pub(crate) fn encode(values: &[u32], width: usize, band: Subband) -> CodedBlock 
         block.clean(&mut side);
         end(&mut side);
     }
-    CodedBlock { planes: planes as u8, passes, bytes: side.mq.into_bytes() }
+    CodedBlock { planes: planes as u8, coded_planes: planes as u8, passes, bytes: side.mq.into_bytes() }
 }
 
 /// The encoder's side.

@@ -16,6 +16,9 @@ const NEGATIVE: u32 = 1 << 31;
 pub(super) struct Style(pub(super) u8);
 
 impl Style {
+    /// Blocks of Part 15, and nothing else.
+    pub(super) const HIGH_THROUGHPUT: Self = Self(64);
+
     /// Two of three passes without arithmetic coding in the lower planes.
     pub(super) const fn bypasses(self) -> bool {
         self.0 & 1 != 0
@@ -46,8 +49,20 @@ impl Style {
         self.0 & 64 != 0
     }
 
+    /// Some blocks are coded as Part 15 says, others as Part 1 does.
+    pub(super) const fn is_mixed(self) -> bool {
+        self.0 & 128 != 0
+    }
+
     /// Returns how many passes from the one of this index on are in its segment.
     pub(super) const fn passes_left(self, pass: usize) -> usize {
+        if self.is_high_throughput() {
+            return match pass {
+                0 => 1,
+                1 | 2 => 3 - pass,
+                _ => 0,
+            };
+        }
         match (self.terminates(), self.bypasses()) {
             (true, _) => 1,
             (false, false) => usize::MAX,

@@ -1,0 +1,194 @@
+//! The first pass of a block, from coefficients.
+
+use super::tables::{CODES, Codes};
+use super::write::{Codewords, Events, Magnitudes, join};
+use super::{Above, NEGATIVE, context, expected};
+
+/// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`NEGATIVE`], down to the lowest plane. One without
+/// anything has no bytes.
+pub(in crate::jpeg2000) fn encode(values: &[u32], height: usize) -> Vec<u8> {
+    let width = values.len() / height;
+    let mut block = Block {
+        magnitudes: Magnitudes::default(),
+        events: Events::new(),
+        codewords: Codewords::new(),
+        codes: &CODES[0],
+    };
+    let mut above = Above::new(width);
+    for y in (0..height).step_by(2) {
+        block.row(&mut above, values, height, y);
+        block.codes = &CODES[1];
+    }
+    join(block.magnitudes, block.events, block.codewords)
+}
+
+/// Four coefficients.
+#[derive(Clone, Copy, Default)]
+struct Quad {
+    /// What is written of each: twice its magnitude less two, and its sign.
+    coded: [u32; 4],
+    /// Bits of twice the magnitude less one; 0 of a 0.
+    exponents: [u8; 4],
+    significant: u8,
+}
+
+impl Quad {
+    #[inline]
+    fn of(values: &[u32], height: usize, x: usize, y: usize) -> Self {
+        let mut quad = Self::default();
+        let start = x * height + y;
+        let mut take = |at: usize, value: u32| {
+            let doubled = value << 1;
+            if doubled != 0 {
+                quad.coded[at] = doubled - 2 | value >> 31;
+                quad.exponents[at] = (u32::BITS - (doubled - 1).leading_zeros()) as u8;
+                quad.significant |= 1 << at;
+            }
+        };
+        let has_lower = y + 1 < height;
+        take(0, values[start]);
+        if has_lower {
+            take(1, values[start + 1]);
+        }
+        if let Some(&value) = values.get(start + height) {
+            take(2, value);
+            if has_lower {
+                take(3, values[start + height + 1]);
+            }
+        }
+        quad
+    }
+}
+
+struct Block<'a> {
+    magnitudes: Magnitudes,
+    events: Events,
+    codewords: Codewords,
+    codes: &'a Codes,
+}
+
+impl Block<'_> {
+    fn row(&mut self, above: &mut Above, values: &[u32], height: usize, y: usize) {
+        let (width, is_first, mut left) = (values.len() / height, y == 0, 0);
+        let mut before = above.of(0);
+        for x in (0..width).step_by(4) {
+            let over = [before, if x + 2 < width { above.of(x + 2) } else { [0; 4] }];
+            before = if x + 4 < width { above.of(x + 4) } else { [0; 4] };
+            let mut offsets = [0; 2];
+            for (at, over) in over.into_iter().enumerate() {
+                let x = x + 2 * at;
+                if x >= width {
+                    break;
+                }
+                let quad = Quad::of(values, height, x, y);
+                offsets[at] = self.quad(&quad, is_first, over, left);
+                left = quad.significant;
+                above.set(x, [quad.exponents[1], quad.exponents[3]]);
+            }
+            self.offsets(is_first, offsets);
+        }
+    }
+
+    /// Writes a quad but for what its largest exponent is above the expected one, which it returns.
+    #[inline]
+    fn quad(&mut self, quad: &Quad, is_first: bool, above: [u8; 4], left: u8) -> u32 {
+        let context = context(is_first, above, left);
+        if context == 0 {
+            self.events.put(quad.significant != 0);
+        }
+        if quad.significant == 0 && context == 0 {
+            return 0;
+        }
+        let [a, b, c, d] = quad.exponents;
+        let largest = a.max(b).max(c).max(d);
+        let expected = if is_first { 1 } else { expected(above, quad.significant) };
+        let most = u32::from(largest).max(expected);
+        let offset = most - expected;
+        let is = |exponent: u8| usize::from(offset > 0 && exponent == largest);
+        let code = self.codes.of(context, quad.significant.into(), is(a) | is(b) << 1 | is(c) << 2 | is(d) << 3);
+        self.codewords.put(code.code.into(), code.len.into());
+        for at in 0..4 {
+            if quad.significant >> at & 1 != 0 {
+                let count = most - u32::from(code.told >> at & 1);
+                let bits = u64::from(quad.coded[at]) & ((1 << count) - 1);
+                self.magnitudes.put(bits as u32, count);
+            }
+        }
+        offset
+    }
+
+    fn offsets(&mut self, is_first: bool, offsets: [u32; 2]) {
+        let [one, two] = offsets;
+        if one | two == 0 {
+            return;
+        }
+        let mut less = 0;
+        if is_first && one > 0 && two > 0 {
+            let are_large = one.min(two) > 2;
+            self.events.put(are_large);
+            less = if are_large { 2 } else { 0 };
+            // Beside a large one the other has a bit only.
+            if !are_large && one > 2 {
+                self.prefix(one);
+                self.codewords.put(two - 1, 1);
+                self.suffix(one);
+                return;
+            }
+        }
+        self.prefix(one - less.min(one));
+        self.prefix(two - less.min(two));
+        self.suffix(one - less.min(one));
+        self.suffix(two - less.min(two));
+    }
+
+    fn prefix(&mut self, offset: u32) {
+        let (bits, count) = match offset {
+            0 => (0, 0),
+            1 => (1, 1),
+            2 => (2, 2),
+            3 | 4 => (4, 3),
+            _ => (0, 3),
+        };
+        self.codewords.put(bits, count);
+    }
+
+    fn suffix(&mut self, offset: u32) {
+        match offset {
+            0..=2 => {}
+            3 | 4 => self.codewords.put(offset - 3, 1),
+            _ => self.codewords.put(offset - 5, 5),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jpeg2000::ht::decode;
+    use crate::jpeg2000::tier1::Segment;
+
+    #[test]
+    fn blocks_come_back() {
+        for (width, height) in [(1, 1), (2, 3), (5, 4), (7, 9), (32, 32), (64, 64), (1024, 4), (3, 1024)] {
+            for bits in [0, 1, 2, 6, 14, 28] {
+                let mut state = 7_u64;
+                let mut value = |at: usize| {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(at as u64);
+                    let noise = (state >> 32) as u32;
+                    // Sparse in some places, dense in others.
+                    let size = (noise % (bits + 1)).min(noise >> 8 & at as u32 / 16);
+                    (noise >> 3 & ((1 << size) - 1)) | if noise & 2 != 0 { NEGATIVE } else { 0 }
+                };
+                let values: Vec<u32> = (0..width * height).map(&mut value).collect();
+                let segment = Segment { passes: 1, bytes: encode(&values, height) };
+                assert!(segment.bytes.windows(2).all(|pair| pair[0] != 0xff || pair[1] <= 0x8f), "no marker");
+                let decoded = decode(&[segment], 1, (width, height), false).unwrap();
+                for (value, found) in values.iter().zip(decoded) {
+                    let magnitude = (value & !NEGATIVE) as i32;
+                    assert_eq!(found.abs() >> 1, magnitude, "{width} x {height}, {bits} bits");
+                    assert!(magnitude == 0 || (found < 0) == (value & NEGATIVE != 0));
+                }
+            }
+        }
+    }
+}
