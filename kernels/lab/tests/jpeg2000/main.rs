@@ -7,6 +7,7 @@ use lab::jpeg2000::{Colour, Image, ImageComponent, Jpeg2000Error, Options, Progr
 use lab::jpeg2000::{decode, encode, psnr};
 
 mod hostile;
+mod refinement;
 
 const CPU: (BackendChoice, Option<&str>) = (BackendChoice::Cpu, None);
 

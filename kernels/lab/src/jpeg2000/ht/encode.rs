@@ -2,7 +2,7 @@
 
 use super::tables::{CODES, Codes};
 use super::write::{Codewords, Events, Magnitudes, join};
-use super::{Above, NEGATIVE, context, expected};
+use super::{Above, context, expected};
 
 /// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`NEGATIVE`], down to the lowest plane. One without
 /// anything has no bytes.
@@ -22,6 +22,9 @@ pub(in crate::jpeg2000) fn encode(values: &[u32], height: usize) -> Vec<u8> {
     join(block.magnitudes, block.events, block.codewords)
 }
 
+/// Most bits of a coefficient that wait for those of the quad's others.
+const TOGETHER: u32 = 7;
+
 /// Four coefficients.
 #[derive(Clone, Copy, Default)]
 struct Quad {
@@ -34,30 +37,29 @@ struct Quad {
 
 impl Quad {
     #[inline]
-    fn of(values: &[u32], height: usize, x: usize, y: usize) -> Self {
+    fn of(values: [u32; 4]) -> Self {
         let mut quad = Self::default();
-        let start = x * height + y;
-        let mut take = |at: usize, value: u32| {
+        for (at, value) in values.into_iter().enumerate() {
             let doubled = value << 1;
-            if doubled != 0 {
-                quad.coded[at] = doubled - 2 | value >> 31;
-                quad.exponents[at] = (u32::BITS - (doubled - 1).leading_zeros()) as u8;
-                quad.significant |= 1 << at;
-            }
-        };
-        let has_lower = y + 1 < height;
-        take(0, values[start]);
-        if has_lower {
-            take(1, values[start + 1]);
-        }
-        if let Some(&value) = values.get(start + height) {
-            take(2, value);
-            if has_lower {
-                take(3, values[start + height + 1]);
-            }
+            let is_there = u32::from(doubled != 0);
+            quad.coded[at] = doubled.wrapping_sub(2) | value >> 31;
+            quad.exponents[at] = (u32::BITS - (doubled - is_there).leading_zeros()) as u8;
+            quad.significant |= (is_there as u8) << at;
         }
         quad
     }
+}
+
+/// Returns the values of the quad at a column and the row `y`; those beyond the block are 0.
+#[inline]
+fn four(values: &[u32], height: usize, x: usize, y: usize) -> [u32; 4] {
+    let start = x * height + y;
+    let two = |start: usize| match values.get(start..start + 2) {
+        Some(&[one, two]) if y + 1 < height => [one, two],
+        _ => [values.get(start).copied().unwrap_or(0), 0],
+    };
+    let ([a, b], [c, d]) = (two(start), two(start + height));
+    [a, b, c, d]
 }
 
 struct Block<'a> {
@@ -72,18 +74,27 @@ impl Block<'_> {
         let (width, is_first, mut left) = (values.len() / height, y == 0, 0);
         let mut before = above.of(0);
         for x in (0..width).step_by(4) {
-            let over = [before, if x + 2 < width { above.of(x + 2) } else { [0; 4] }];
+            let has_second = x + 2 < width;
+            let over = [before, if has_second { above.of(x + 2) } else { [0; 4] }];
             before = if x + 4 < width { above.of(x + 4) } else { [0; 4] };
-            let mut offsets = [0; 2];
-            for (at, over) in over.into_iter().enumerate() {
-                let x = x + 2 * at;
-                if x >= width {
-                    break;
+            let both = [four(values, height, x, y), if has_second { four(values, height, x + 2, y) } else { [0; 4] }];
+            // Most pairs of the finest levels have nothing around nor in them.
+            if left == 0
+                && over == [[0; 4]; 2]
+                && both.as_flattened().iter().fold(0, |all, value| all | value << 1) == 0
+            {
+                self.events.put(false);
+                if has_second {
+                    self.events.put(false);
                 }
-                let quad = Quad::of(values, height, x, y);
-                offsets[at] = self.quad(&quad, is_first, over, left);
+                continue;
+            }
+            let mut offsets = [0; 2];
+            for at in 0..1 + usize::from(has_second) {
+                let quad = Quad::of(both[at]);
+                offsets[at] = self.quad(&quad, is_first, over[at], left);
                 left = quad.significant;
-                above.set(x, [quad.exponents[1], quad.exponents[3]]);
+                above.set(x + 2 * at, [quad.exponents[1], quad.exponents[3]]);
             }
             self.offsets(is_first, offsets);
         }
@@ -107,13 +118,18 @@ impl Block<'_> {
         let is = |exponent: u8| usize::from(offset > 0 && exponent == largest);
         let code = self.codes.of(context, quad.significant.into(), is(a) | is(b) << 1 | is(c) << 2 | is(d) << 3);
         self.codewords.put(code.code.into(), code.len.into());
+        let (mut bits, mut count) = (0_u64, 0);
         for at in 0..4 {
-            if quad.significant >> at & 1 != 0 {
-                let count = most - u32::from(code.told >> at & 1);
-                let bits = u64::from(quad.coded[at]) & ((1 << count) - 1);
-                self.magnitudes.put(bits as u32, count);
+            // None of a coefficient that is 0.
+            let own = u32::from(quad.significant >> at & 1) * (most - u32::from(code.told >> at & 1).min(most));
+            bits |= (u64::from(quad.coded[at]) & ((1 << own) - 1)) << count;
+            count += own;
+            if own > TOGETHER {
+                self.magnitudes.put(bits, count);
+                (bits, count) = (0, 0);
             }
         }
+        self.magnitudes.put(bits, count);
         offset
     }
 
@@ -164,7 +180,7 @@ impl Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jpeg2000::ht::decode;
+    use crate::jpeg2000::ht::{NEGATIVE, decode};
     use crate::jpeg2000::tier1::Segment;
 
     #[test]

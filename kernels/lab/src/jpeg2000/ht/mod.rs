@@ -40,6 +40,7 @@ impl Above {
 }
 
 /// Returns the context of a quad; `left` are the significant coefficients of the one to its left.
+#[inline]
 fn context(is_first: bool, above: [u8; 4], left: u8) -> usize {
     let context = if is_first {
         // Both of its left column, then each of the right one.
@@ -52,6 +53,7 @@ fn context(is_first: bool, above: [u8; 4], left: u8) -> usize {
 }
 
 /// Returns the largest exponent that is expected of a quad.
+#[inline]
 fn expected(above: [u8; 4], significant: u8) -> u32 {
     // One coefficient alone says nothing of its neighbours.
     if significant.count_ones() < 2 {

@@ -12,10 +12,10 @@ pub(super) struct Magnitudes {
 }
 
 impl Magnitudes {
-    /// Writes the lowest `count` bits, at most 32, the lowest one first; the others must be 0.
+    /// Writes the lowest `count` bits, at most 56, the lowest one first; the others must be 0.
     #[inline]
-    pub(super) fn put(&mut self, bits: u32, count: u32) {
-        self.held |= u64::from(bits) << self.count;
+    pub(super) fn put(&mut self, bits: u64, count: u32) {
+        self.held |= bits << self.count;
         self.count += count;
         while self.count >= 8 {
             self.byte();
@@ -64,6 +64,7 @@ impl Events {
         Self { bytes: Vec::new(), held: 0, room: 8, run: 0, state: 0 }
     }
 
+    #[inline]
     pub(super) fn put(&mut self, event: bool) {
         let bits = RUN_BITS[self.state];
         if event {
