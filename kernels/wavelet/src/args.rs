@@ -117,7 +117,8 @@ pub(crate) enum Command {
     Subbands {
         /// Picture: PNG, JPEG, PPM, PGM or Y4M (its first); or .npy of shape (channels, height, width), of any number of channels
         input: PathBuf,
-        /// Picture: .png, .ppm, .pgm or .y4m; of an array, .npy
+        /// Picture: .png, .ppm, .pgm or .y4m; of an array, .npy; of one of three coordinates (a geometry image), its mesh as .obj, or a
+        /// picture of that as .png
         output: PathBuf,
         #[command(flatten)]
         subbands: SubbandsArgs,

@@ -23,6 +23,7 @@ mod fault;
 mod io;
 mod jpeg2000;
 mod lossy;
+mod mesh;
 mod options;
 mod pcwt;
 mod progress;

@@ -12,6 +12,7 @@ use picture::weights::Orientation;
 
 use crate::args::{ComputeArgs, SubbandsArgs, TransformArgs};
 use crate::io::{Kind, PICTURES, Reader, npy};
+use crate::mesh::Mesh;
 use crate::{options, square, stream};
 
 /// Changes subbands of `input` and writes `output`.
@@ -25,7 +26,7 @@ pub(crate) fn subbands(
     let changes = changes(args)?;
     let options = options::transform(transform)?;
     let is_array = Kind::of(input, &[Kind::Npy]).is_ok();
-    Kind::of(output, if is_array { &[Kind::Npy] } else { &PICTURES })?;
+    let kind = Kind::of(output, if is_array { &ARRAYS } else { &PICTURES })?;
     let own = Planes::read(input, is_array, options.element)?;
     let other = args.from.as_deref().map(|path| Planes::read(path, is_array, options.element)).transpose()?;
     if let (Some(other), Some(path)) = (&other, &args.from) {
@@ -61,7 +62,8 @@ pub(crate) fn subbands(
     let (channels, size) = (planes.len(), own.size);
     let planes = joined(planes).context("there is no channel")?;
     match own.colour {
-        None => npy::write(output, &planes, (size.height(), size.width()))?,
+        None if kind == Kind::Npy => npy::write(output, &planes, (size.height(), size.width()))?,
+        None => mesh(output, kind, &planes, size)?,
         Some(colour) => {
             let chroma = if channels == 1 { Chroma::Grey } else { Chroma::C444 };
             square::write(output, &options.params(size, chroma), colour, planes)?;
@@ -69,6 +71,31 @@ pub(crate) fn subbands(
     }
     let backend = engine.backend();
     Ok(format!("{channels} x {size}, {}: {}\n", backend.kind, backend.device))
+}
+
+/// What an array becomes: an array, or, of three channels of coordinates, a mesh or a picture of it.
+const ARRAYS: [Kind; 3] = [Kind::Npy, Kind::Obj, Kind::Png];
+
+fn mesh(output: &Path, kind: Kind, planes: &Values, size: FrameSize) -> Result<()> {
+    let name = output.display();
+    let channels: Vec<Vec<f32>> = match planes {
+        Values::F32(channels) => channels.clone(),
+        Values::F64(channels) => channels.iter().map(|channel| channel.iter().map(|&at| at as f32).collect()).collect(),
+        Values::I32(channels) => channels.iter().map(|channel| channel.iter().map(|&at| at as f32).collect()).collect(),
+    };
+    let [x, y, z] = &channels[..] else {
+        bail!(
+            "{name}: a mesh is made of three channels, x, y and z, not of {}: write the array to .npy",
+            channels.len()
+        );
+    };
+    let mesh = Mesh::new([x, y, z], size.width());
+    if kind == Kind::Obj {
+        return std::fs::write(output, mesh.obj()).with_context(|| format!("{name} cannot be written"));
+    }
+    let (side, grey) = mesh.picture();
+    let picture = image::save_buffer(output, &grey, side as u32, side as u32, image::ExtendedColorType::L8);
+    picture.with_context(|| format!("{name} cannot be written"))
 }
 
 /// Channels of a picture, centred at 0, or of an array, as they are.

@@ -82,12 +82,26 @@ fn arrays_have_any_number_of_channels_and_every_back_end_agrees() {
 }
 
 #[test]
+fn a_geometry_image_becomes_a_mesh_and_a_picture_of_it() {
+    let folder = Folder::new("subbands-mesh");
+    let source = folder.file("a.npy", &npy(3, 1));
+    let [mesh, picture] = ["a.obj", "a.png"].map(|name| folder.path(name));
+    for output in [&mesh, &picture] {
+        succeed(&["subbands", &source, output, "--gain", "1-2=0"]);
+    }
+    let text = fs::read_to_string(&mesh).unwrap();
+    let count = |kind: &str| text.lines().filter(|line| line.starts_with(kind)).count();
+    assert_eq!((count("v "), count("f ")), (SIZE.0 * SIZE.1, (SIZE.0 - 1) * (SIZE.1 - 1)));
+    assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"));
+}
+
+#[test]
 fn what_cannot_be_done_is_a_sentence() {
     let folder = Folder::new("subbands-errors");
     let source = folder.file("a.pgm", &pgm(20, 10));
     let other = folder.file("b.pgm", &pgm(21, 10));
     let array = folder.file("a.npy", &npy(1, 0));
-    let [back, back_array] = ["c.pgm", "c.npy"].map(|name| folder.path(name));
+    let [back, back_array, mesh] = ["c.pgm", "c.npy", "c.obj"].map(|name| folder.path(name));
     for (arguments, wanted) in [
         (vec!["subbands", &source, &back], "nothing is to be changed"),
         (vec!["subbands", &source, &back, "--gain", "5x=2"], "SUBBANDS=NUMBER"),
@@ -101,6 +115,7 @@ fn what_cannot_be_done_is_a_sentence() {
         (vec!["subbands", &source, &back, "--take", "1", "--from", &other], "21x10"),
         (vec!["subbands", &source, &back_array, "--gain", "1=2"], "must end in"),
         (vec!["subbands", &array, &back, "--gain", "1=2"], "must end in"),
+        (vec!["subbands", &array, &mesh, "--gain", "1=2"], "of three channels, x, y and z, not of 1"),
     ] {
         let output = wavelet(&arguments);
         let error = String::from_utf8(output.stderr).unwrap();
