@@ -95,8 +95,8 @@ pub(super) struct TileCode {
 /// Bit of the sizes' segment that says that there are capabilities, and of these the one of Part 15.
 const HAS_CAPABILITIES: u16 = 1 << 14;
 const PART_15: u32 = 1 << 17;
-/// Bits of what Part 15 says of itself: not all blocks are of it, there is more than one set of passes in a block, a region of
-/// interest, unlike components, and the transform that is not reversible. Below are the bits of the largest magnitude.
+/// Bits of what Part 15 says of itself: not all blocks are of it, a block has more than one set of passes, and the transform is
+/// not reversible. Below are the bits of the largest magnitude.
 const MIXED: u16 = 0b11 << 14;
 const SEVERAL_SETS: u16 = 1 << 13;
 const IRREVERSIBLE: u16 = 1 << 5;

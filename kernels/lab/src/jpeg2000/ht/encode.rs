@@ -4,7 +4,7 @@ use super::tables::{CODES, Codes};
 use super::write::{Codewords, Events, Magnitudes, join};
 use super::{Above, context, expected};
 
-/// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`NEGATIVE`], down to the lowest plane. One without
+/// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`super::NEGATIVE`], down to the lowest plane. One without
 /// anything has no bytes.
 pub(in crate::jpeg2000) fn encode(values: &[u32], height: usize) -> Vec<u8> {
     let width = values.len() / height;
