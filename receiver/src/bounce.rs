@@ -91,6 +91,7 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<Receive
         sound: None,
         talk: None,
         view: Arc::default(),
+        recording: Default::default(),
     };
     tracing::info!("sending every picture back, for `sender --latency-test` at the other side");
     let Sending { mut link, threads, .. } = sending;

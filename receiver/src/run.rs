@@ -56,6 +56,7 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u6
         sound: audible,
         talk: None,
         view: Arc::default(),
+        recording: Default::default(),
     };
     run_over(network, config, Shows::Specs(sinks), frames, move |mut link| {
         if let Some(sound) = &mut sound {

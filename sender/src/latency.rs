@@ -51,6 +51,7 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved
         sound: None,
         talk: None,
         view: Arc::default(),
+        recording: Default::default(),
     };
     let (Sending { mut link, threads, .. }, rate) = (sending, config.rate);
     let counted = Arc::clone(&trips);

@@ -32,7 +32,7 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));
     if let Some(sound) = &mut sound {
         hurry(Role::Network);
-        sound.record(None, sending.link.recording());
+        sound.record(Default::default(), sending.link.recording());
     }
     let call = Streams::new(Directions::Sends, config.rate);
     let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));

@@ -16,7 +16,7 @@ use picture::params::StreamParams;
 use picture::pyramid::BlockLayout;
 use picture::vectors::VectorLayout;
 use shell::exit::codec_failure;
-use shell::record::{KeptFrame, Recorded, Tap};
+use shell::record::{KeptFrame, Recorded, Switch};
 use shell::sd::Pulse;
 use shell::slot::{Put, Slot, Taken};
 
@@ -48,7 +48,7 @@ pub struct DecodeStage<R> {
     /// Shows that the thread turns.
     pub pulse: Pulse,
     /// Recorder of frames with prediction, as the decoder used them.
-    pub recording: Option<Tap>,
+    pub recording: Switch,
 }
 
 impl<R> DecodeStage<R> {
@@ -123,6 +123,8 @@ struct OpenDecoder {
     spare: Vec<Picture>,
     /// Average duration of decoding, in which the last frame counts an eighth.
     took: Duration,
+    /// True if the last frame was recorded.
+    was_recorded: bool,
 }
 
 impl OpenDecoder {
@@ -147,6 +149,7 @@ impl OpenDecoder {
             decoder,
             spare,
             took: Duration::ZERO,
+            was_recorded: false,
         })
     }
 
@@ -192,6 +195,11 @@ impl OpenDecoder {
         let began = (stage.now)();
         let ArrivedFrame { assembled, released, stalled } = arrived;
         let AssembledFrame { id, reference, frame, capture, sent, last_received, .. } = assembled;
+        let tap = stage.recording.tap();
+        // A recording that begins meanwhile begins with one.
+        if std::mem::replace(&mut self.was_recorded, tap.is_some()) < tap.is_some() && reference > 0 {
+            self.decoder.ask_alone();
+        }
         let outcome = self.decoder.decode(id, reference, frame, picture)?;
         if let Some(report) = self.decoder.report() {
             (stage.tell)(Command::States { serial: self.stream.serial, report });
@@ -202,7 +210,7 @@ impl OpenDecoder {
         }
         let picture = match outcome {
             Outcome::Picture(picture, used) => {
-                if let Some((tap, frame)) = stage.recording.as_ref().zip(used) {
+                if let Some((tap, frame)) = tap.zip(used) {
                     let stream = Recorded { serial: self.stream.serial, params, start: id };
                     tap.frame(&Arc::new(stream), KeptFrame { id, reference, frame, capture }, last_received);
                 }
@@ -273,7 +281,7 @@ mod tests {
             tell: |_| (),
             now: ticking,
             pulse: Pulse::default(),
-            recording: None,
+            recording: Switch::default(),
         };
         stage.jobs.replace(Job::Open { params, serial: 0 });
         for (id, reference, frame) in waiting {

@@ -14,7 +14,7 @@ use net::limited;
 use net::link::{Action, IDLE_SILENCE, LinkState, Obstacle, PathInUse, Stream, streaming_silence};
 use net::lock::lock;
 use net::quoted::Quoted;
-use shell::record::{Recorded, Tap};
+use shell::record::{Recorded, Switch};
 use shell::sd::Pulse;
 use shell::settings::LatencyLimit;
 use shell::slot::Slot;
@@ -44,11 +44,12 @@ pub struct ReceiverLink {
     left: Option<Timestamp>,
     path: PathInUse,
     obstacle: Option<Obstacle>,
-    recording: Option<Tap>,
-    /// The stream that is recorded from its datagrams.
+    recording: Switch,
+    /// The stream that is recorded from its datagrams, and true if the last one was.
     recorded: Option<Arc<Recorded>>,
-    /// The first frame of the stream that was offered last.
-    start: FrameId,
+    was_recorded: bool,
+    /// The first frame of the stream that was offered last, then the one behind the last that came out.
+    next: FrameId,
     latency_limit: Option<LatencyLimit>,
 }
 
@@ -65,7 +66,7 @@ impl ReceiverLink {
         commands: Receiver<Command>,
         view: Arc<Mutex<LinkView>>,
         pulse: Pulse,
-        recording: Option<Tap>,
+        recording: Switch,
     ) -> Self {
         let stream = VideoReceiver::new(options);
         Self {
@@ -87,13 +88,14 @@ impl ReceiverLink {
             obstacle: None,
             recording,
             recorded: None,
-            start: FrameId::default(),
+            was_recorded: false,
+            next: FrameId::default(),
             latency_limit: None,
         }
     }
 
-    /// Returns the way into the recording, if there is one.
-    pub fn recording(&self) -> Option<Tap> {
+    /// Returns the recording of what comes.
+    pub fn recording(&self) -> Switch {
         self.recording.clone()
     }
 
@@ -112,12 +114,13 @@ impl ReceiverLink {
                 self.serial += 1;
                 self.interval = params.frame_rate.interval();
                 let is_predicted = params.codec.profile.states() > 0;
-                let recorded = Recorded { serial: self.serial, params, start: self.start };
+                let recorded = Recorded { serial: self.serial, params, start: self.next };
                 self.recorded = (!is_predicted).then(|| Arc::new(recorded));
                 // A frame of the stream before may be lost here: the new stream is what counts.
                 self.jobs.replace(Job::Open { params, serial: self.serial });
             }
             ReceiverEvent::Frame(arrived) => {
+                self.next = arrived.assembled.id.next();
                 let clock_offset_us = path.clock().offset_us();
                 self.jobs.replace(Job::Frame { arrived, clock_offset_us });
             }
@@ -134,6 +137,17 @@ impl ReceiverLink {
                 self.part(format!("the sender ended the connection: {}", Quoted(&reason)));
             }
         }
+    }
+
+    /// Gives a datagram to the recording, which begins where the stream is.
+    fn record(&mut self, bytes: &[u8], now: Timestamp) {
+        let tap = self.recording.tap();
+        let begins = std::mem::replace(&mut self.was_recorded, tap.is_some()) < tap.is_some();
+        let (Some(tap), Some(stream), true) = (tap, &mut self.recorded, self.stream.is_streaming()) else { return };
+        if begins {
+            *stream = Arc::new(Recorded { start: self.next, ..(**stream).clone() });
+        }
+        tap.datagram(stream, bytes, now);
     }
 
     /// Ends a dialler that is for one stream with `message`, since there will be none; any other daemon goes on.
@@ -217,15 +231,13 @@ impl Stream for ReceiverLink {
             lock(&self.view).last_frame = last_frame;
         }
         if let ControlMessage::Welcome { start_frame, .. } = message {
-            self.start = start_frame;
+            self.next = start_frame;
         }
         self.stream.on_control(message, path, now)
     }
 
     fn on_datagram(&mut self, bytes: &[u8], path: &mut Path, now: Timestamp) {
-        if let (Some(tap), Some(stream), true) = (&self.recording, &self.recorded, self.stream.is_streaming()) {
-            tap.datagram(stream, bytes, now);
-        }
+        self.record(bytes, now);
         self.stream.on_datagram(bytes, path, now);
         // At once: many datagrams may come together, and each may bring a frame.
         self.take_events(path, now);
@@ -339,7 +351,7 @@ mod tests {
         let (_commands, queue) = channel();
         let (slot, view, pulse) = (Slot::new(), Arc::<Mutex<LinkView>>::default(), Pulse::default());
         let options = ReceiverOptions::default();
-        let mut link = ReceiverLink::new(options, true, true, slot, queue, Arc::clone(&view), pulse, None);
+        let mut link = ReceiverLink::new(options, true, true, slot, queue, Arc::clone(&view), pulse, Switch::default());
         let peer = Peer { name: "tina".to_owned(), key: KEY.parse().unwrap() };
         (0..100).for_each(|_| link.on_called(&peer));
         link.on_obstacle(Some(Obstacle::NoNetwork));
@@ -353,7 +365,7 @@ mod tests {
     fn a_receiver_that_dials_notices_a_stalled_stream_within_frames() {
         let (commands, queue) = channel();
         let (slot, view, pulse) = (Slot::new(), Arc::default(), Pulse::default());
-        let mut link = ReceiverLink::new(ReceiverOptions::default(), true, true, slot, queue, view, pulse, None);
+        let mut link = ReceiverLink::new(ReceiverOptions::default(), true, true, slot, queue, view, pulse, Switch::default());
         let now = Timestamp::default();
         let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
         let mut path = path();

@@ -47,6 +47,11 @@ impl StreamDecoder {
         self.was_alone = self.states == 0;
     }
 
+    /// Asks the sender for a frame without a reference.
+    pub fn ask_alone(&mut self) {
+        self.held.ask_alone();
+    }
+
     /// Frees the decoder.
     pub fn end(self) {
         self.decoder.end();

@@ -9,7 +9,7 @@ use kernels::Options;
 use net::clock;
 use net::failure::Failure;
 use net::link::{HangUp, Waker};
-use shell::record::Recording;
+use shell::record::Switch;
 use shell::sd::{Pulse, Watchdog};
 use shell::settings::{LatencyLimit, OwnSide, TalkSide};
 use shell::signals;
@@ -54,6 +54,8 @@ pub struct Network {
     pub talk: Option<TalkSide>,
     /// The link's state, for whoever looks at it from outside.
     pub view: Arc<Mutex<LinkView>>,
+    /// The recording of what comes, which begins by itself where the configuration asks for it.
+    pub recording: Switch,
 }
 
 /// Those who show what comes.
@@ -78,7 +80,7 @@ pub fn run_over(
     turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
-    let Network { waker, hang_up, mut pulses, own, latency_limit, seen, sound, talk, view } = network;
+    let Network { waker, hang_up, mut pulses, own, latency_limit, seen, sound, talk, view, recording } = network;
     let (pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([pulse.clone(), decode_pulse.clone()]);
     let compute = Options::new(shared.backend, shared.device.as_deref());
@@ -100,16 +102,15 @@ pub fn run_over(
     let sinks = open_sinks(shows, parts, records)?;
     let mut stats = Statistics::open(shared)?;
     let mut log = PictureLog::create(config.pictures_file.as_deref())?;
-    let recording = config.record.as_deref().map(|path| Recording::start(path, "received")).transpose()?;
-    let tap = || recording.as_ref().map(Recording::tap);
+    config.record.as_deref().map_or(Ok(()), |path| recording.begin(path, "received"))?;
     let (jobs, pictures) = (Slot::with_depth(JOBS_DEPTH), Slot::new());
     let (commands, command_queue) = mpsc::channel();
     let (shown, shown_queue) = mpsc::channel();
     let stream =
         ReceiverOptions { latency_max: config.latency_max, drops_backlog: !records, size_max: Some(config.size_max) };
     let dials = shared.mode.dials();
-    let mut link =
-        ReceiverLink::new(stream, dials, one_stream, jobs.clone(), command_queue, Arc::clone(&view), pulse, tap());
+    let (switch, seen_by) = (recording.clone(), Arc::clone(&view));
+    let mut link = ReceiverLink::new(stream, dials, one_stream, jobs.clone(), command_queue, seen_by, pulse, switch);
     link.set_latency_limit(latency_limit);
     let network = turning(link, jobs.clone(), turn)?;
     let tell = {
@@ -128,7 +129,7 @@ pub fn run_over(
         tell: tell.clone(),
         now: clock::now,
         pulse: decode_pulse,
-        recording: tap(),
+        recording: recording.clone(),
     };
     let decoding = spawn("decode", move || decode::run(&compute, &stage))?;
     let mut watchdog = Watchdog::ready(pulses);
@@ -157,7 +158,7 @@ pub fn run_over(
     end(End::Stop);
     let decoded = join(decoding);
     let linked = join(network);
-    drop(recording);
+    recording.finish();
     linked.and(decoded).and(presented)
 }
 

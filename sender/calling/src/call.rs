@@ -18,6 +18,7 @@ use showing::sink::{Sink, SinkError, SinkSpec, WindowParts};
 use showing::{Network, ReceiverLink, Shows, run_over};
 
 use crate::handle::Handle;
+use crate::recordings::Recordings;
 use crate::sound::Sound;
 use crate::talking::{Hears, Says};
 
@@ -44,16 +45,18 @@ impl Call {
         frames_max: Option<u64>,
     ) -> Result<Self, Failure> {
         let waker = Waker::default();
-        let sound = Sound::start(&config.shared, &waker, true, config.record.is_some())?;
+        let sound = Sound::start(&config.shared, &waker, true, true)?;
         let own = OwnSide::new(config.rate, config.rate_most, config.effects);
         let side = sound.as_ref().map(|sound| sound.audible.side.clone());
-        let start = Start { frames_max, sound: side, ..Start::new(config, &waker, &own) };
+        let talk = TalkSide::new(waker.clone());
+        let recordings = Recordings { talk: talk.clone(), ..Recordings::default() };
+        let recording = recordings.sent.clone();
+        let start = Start { frames_max, sound: side, recording, ..Start::new(config, &waker, &own) };
         let sending = Sending::from_spec(config, spec, start)?;
         let latency_limit = LatencyLimit::new(receiving.latency_max);
         let mut settings = own.settings();
         settings.push(latency_limit.setting());
         settings.extend(sound.iter().flat_map(|sound| sound.audible.side.settings()));
-        let talk = TalkSide::new(waker.clone());
         talk.set_recording(config.record.is_some() || receiving.record.is_some());
         settings.push(talk.setting());
         let control = control::serve("sender", &config.shared, settings);
@@ -63,6 +66,7 @@ impl Call {
             latency_limit,
             sound: sound.as_ref().map(|sound| sound.audible.clone()),
             talk,
+            recordings,
             hang_up: HangUp::new(waker.clone()),
             view: Default::default(),
         };
@@ -109,6 +113,7 @@ impl Call {
             sound: handle.sound,
             talk: Some(handle.talk),
             view: handle.view,
+            recording: handle.recordings.received,
         };
         let Sending { mut link, threads, .. } = sending;
         let turn = move |mut receiver_link: ReceiverLink| {

@@ -9,6 +9,8 @@ use shell::settings::{LatencyLimit, OwnSide, TalkSide};
 use showing::handover::{LinkSnapshot, LinkView};
 use showing::sound::Audible;
 
+use crate::recordings::Recordings;
+
 /// The parts of a call that a window shows and steers. Clones are of the same call; each may be used on any thread, also when it has ended.
 #[derive(Clone)]
 pub struct Handle {
@@ -20,6 +22,8 @@ pub struct Handle {
     pub sound: Option<Audible>,
     /// Short texts, and what each side says of its picture and its recording.
     pub talk: TalkSide,
+    /// The recordings of the call.
+    pub recordings: Recordings,
     pub(crate) hang_up: HangUp,
     pub(crate) view: Arc<Mutex<LinkView>>,
 }

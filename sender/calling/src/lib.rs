@@ -8,10 +8,12 @@
 mod beside;
 mod call;
 mod handle;
+mod recordings;
 mod sound;
 mod talking;
 
 pub use beside::{of_one_file, of_other_file};
 pub use call::Call;
 pub use handle::{Handle, Stage};
+pub use recordings::Recordings;
 pub use sound::Sound;

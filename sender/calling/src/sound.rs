@@ -8,7 +8,7 @@ use common::wire::control::StreamId;
 use net::failure::Failure;
 use net::link::{Streams, Waker};
 use sending::sound::{Coder, SoundLink};
-use shell::record::Tap;
+use shell::record::Switch;
 use shell::settings::SoundSide;
 use showing::sound::{Audible, Echoes, Hearing, HearingLink, Speaker, Worker};
 use sound::own;
@@ -32,7 +32,7 @@ struct SoundEnd {
 
 impl Sound {
     /// Opens the card and starts the threads; none if no sound is wanted. `plays`: whether sound comes, too; `records`: whether what is
-    /// sent is recorded here.
+    /// sent may be recorded here.
     pub fn start(shared: &SharedConfig, waker: &Waker, plays: bool, records: bool) -> Result<Option<Self>, Failure> {
         let spec = shell::sound::spec(shared)?;
         if spec == CardSpec::None {
@@ -65,8 +65,8 @@ impl Sound {
         Ok(Some(Self { sent, heard, end: SoundEnd { card, coder, worker, echoes }, audible }))
     }
 
-    /// Records what is heard, and what is sent.
-    pub fn record(&mut self, heard: Option<Tap>, sent: Option<Tap>) {
+    /// Records what is heard, and what is sent, whenever these run.
+    pub fn record(&mut self, heard: Switch, sent: Switch) {
         self.heard.iter_mut().for_each(|link| link.record(heard.clone()));
         self.sent.record(sent);
     }

@@ -16,7 +16,7 @@ use net::failure::Failure;
 use net::limited;
 use net::link::{Action, IDLE_SILENCE, LinkState, LiveRate, PathInUse, Stream, streaming_silence};
 use net::quoted::Quoted;
-use shell::record::Tap;
+use shell::record::Switch;
 use shell::sd::Watchdog;
 use shell::settings::{OwnSide, SoundSide};
 use shell::slot::Slot;
@@ -52,7 +52,7 @@ pub(crate) struct Parts {
     /// Those who may ask for another rate.
     pub(crate) own: OwnSide,
     pub(crate) given: Option<Given>,
-    pub(crate) recording: Option<Recorder>,
+    pub(crate) recording: Recorder,
     /// The sound beside the pictures, where there is any.
     pub(crate) sound: Option<SoundSide>,
 }
@@ -111,9 +111,9 @@ impl SenderLink {
         self.watchdog = Some(watchdog);
     }
 
-    /// Returns the way into the recording, if there is one.
-    pub fn recording(&self) -> Option<Tap> {
-        self.parts.recording.as_ref().map(Recorder::tap)
+    /// Returns the recording of what is sent.
+    pub fn recording(&self) -> Switch {
+        self.parts.recording.recording()
     }
 
     /// Writes the last line of statistics.
@@ -155,7 +155,7 @@ impl SenderLink {
             // The frame is lost: the receiver has no decoder for it yet. What is coded until then is not wanted.
             if stream.restart(encoded.params, path, now) {
                 self.parts.gate.set_open(false);
-                self.parts.recording.iter_mut().for_each(|recording| recording.on_params(encoded.params));
+                self.parts.recording.on_params(encoded.params);
                 self.follow_target(path);
             }
             return false;
@@ -178,9 +178,7 @@ impl SenderLink {
             }
         }
         self.parts.backend = encoded.backend;
-        if let Some(recording) = &mut self.parts.recording {
-            recording.on_frame(&encoded.frame, encoded.times.capture, now);
-        }
+        self.parts.recording.on_frame(&encoded.frame, encoded.times.capture, now);
         if let Some(given) = &mut self.parts.given {
             given(encoded.times.capture);
         }
@@ -208,7 +206,7 @@ impl SenderLink {
                 limited!(info, "streaming {} at {} for a start", self.parts.stream.params().size, path.target());
                 self.rate_target = path.target();
                 self.follow_target(path);
-                self.parts.recording.iter_mut().for_each(Recorder::on_stream);
+                self.parts.recording.on_stream();
                 // What was coded for the receiver before is too old for this one.
                 if self.parts.info.is_live && self.parts.coded.try_take().is_some() {
                     self.parts.gate.unwanted.fetch_add(1, Ordering::Relaxed);

@@ -5,24 +5,25 @@ use std::sync::Arc;
 use common::units::{FrameId, Timestamp};
 use picture::coded::{CodedFrame, ReceivedFrame};
 use picture::params::StreamParams;
-use shell::record::{KeptFrame, Recorded, Recording, Tap};
+use shell::record::{KeptFrame, Recorded, Switch};
 
-/// A recording of the frames that are sent; each of them is coded alone.
+/// A recording of the frames that are sent, which runs or not; of a stream with prediction it has none, since each frame is coded from what
+/// has reached the receiver.
 pub(crate) struct Recorder {
-    recording: Recording,
+    recording: Switch,
     stream: Arc<Recorded>,
     next: FrameId,
 }
 
 impl Recorder {
-    pub(crate) fn new(recording: Recording, params: StreamParams) -> Self {
+    pub(crate) fn new(recording: Switch, params: StreamParams) -> Self {
         let stream = Arc::new(Recorded { serial: 0, params, start: FrameId(0) });
         Self { recording, stream, next: FrameId(0) }
     }
 
-    /// Returns the way into the recording.
-    pub(crate) fn tap(&self) -> Tap {
-        self.recording.tap()
+    /// Returns the recording.
+    pub(crate) fn recording(&self) -> Switch {
+        self.recording.clone()
     }
 
     /// Notes that a receiver has begun.
@@ -37,8 +38,17 @@ impl Recorder {
 
     /// Keeps a copy of a frame that leaves.
     pub(crate) fn on_frame(&mut self, frame: &CodedFrame, capture: Timestamp, now: Timestamp) {
-        let kept = KeptFrame { id: self.next, reference: 0, frame: ReceivedFrame::from(frame), capture };
-        self.recording.tap().frame(&self.stream, kept, now);
+        let is_predicted = self.stream.params.codec.profile.states() > 0;
+        if let Some(tap) = self.recording.tap().filter(|_| !is_predicted) {
+            let kept = KeptFrame { id: self.next, reference: 0, frame: ReceivedFrame::from(frame), capture };
+            tap.frame(&self.stream, kept, now);
+        }
         self.next = self.next.next();
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.recording.finish();
     }
 }

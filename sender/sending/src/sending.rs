@@ -17,7 +17,7 @@ use picture::frame::PixelFormat;
 use picture::params::{CodecParams, Profile, StreamParams};
 use shell::cli::INTRODUCE;
 use shell::exit::codec_failure;
-use shell::record::Recording;
+use shell::record::Switch;
 use shell::sd::Pulse;
 use shell::settings::{OwnSide, SoundSide};
 use shell::slot::Slot;
@@ -75,13 +75,25 @@ pub struct Start<'a> {
     pub given: Option<Given>,
     /// The sound beside the pictures, where there is any.
     pub sound: Option<SoundSide>,
+    /// The recording of what is sent, which begins by itself where the configuration asks for it.
+    pub recording: Switch,
 }
 
 impl<'a> Start<'a> {
     /// Returns what a call asks for: frames without end.
     pub fn new(config: &SenderConfig, waker: &'a Waker, own: &'a OwnSide) -> Self {
         let rate = LiveRate::new(config.rate);
-        Self { frames_max: None, is_finite: false, waker, own, rate, receives: true, given: None, sound: None }
+        Self {
+            frames_max: None,
+            is_finite: false,
+            waker,
+            own,
+            rate,
+            receives: true,
+            given: None,
+            sound: None,
+            recording: Switch::default(),
+        }
     }
 }
 
@@ -110,7 +122,7 @@ impl Sending {
         open: impl FnOnce() -> Result<Box<dyn FrameSource>, Failure> + Send + 'static,
         start: Start<'_>,
     ) -> Result<Self, Failure> {
-        let Start { frames_max, is_finite, waker, own, rate, receives, given, sound } = start;
+        let Start { frames_max, is_finite, waker, own, rate, receives, given, sound, recording } = start;
         let shared = &config.shared;
         check(shared)?;
         let stats = Statistics::open(shared)?;
@@ -120,7 +132,7 @@ impl Sending {
         let (give_back, used) = mpsc::channel();
         let capture = Capture { gate: Arc::clone(&gate), pictures: pictures.clone(), used };
         let (capture, info) = capturing(capture, open)?;
-        let recording = recording(config, receives)?;
+        begin_recording(config, receives, &recording)?;
         let SourceInfo { size, frame_rate, colour, raster, .. } = info;
         let params = StreamParams { size, frame_rate, chroma: config.chroma, colour, raster, codec: config.codec };
         own.set_source_size(info.size);
@@ -172,7 +184,7 @@ impl Sending {
             beside: config.beside,
             own: own.clone(),
             given,
-            recording: recording.map(|recording| Recorder::new(recording, params)),
+            recording: Recorder::new(recording, params),
             sound,
         });
         // Room for what the rate may be raised to.
@@ -222,16 +234,16 @@ fn capturing(
     Ok((thread, info))
 }
 
-/// Starts the recording that is asked for; none of predicted frames, which refer to others.
-fn recording(config: &SenderConfig, receives: bool) -> Result<Option<Recording>, Failure> {
-    let Some(path) = config.record.as_deref() else { return Ok(None) };
+/// Begins the recording that is asked for; none of predicted frames, which refer to others.
+fn begin_recording(config: &SenderConfig, receives: bool, recording: &Switch) -> Result<(), Failure> {
+    let Some(path) = config.record.as_deref() else { return Ok(()) };
     match (config.prediction == Prediction::On, receives) {
         (true, false) => Err(Failure::usage(NO_RECORDING)),
         (true, true) => {
             tracing::warn!("{NO_RECORDING}; what is received is recorded");
-            Ok(None)
+            Ok(())
         }
-        (false, _) => Ok(Some(Recording::start(path, "sent")?)),
+        (false, _) => recording.begin(path, "sent"),
     }
 }
 

@@ -8,13 +8,14 @@ mod name;
 mod numbers;
 mod slope;
 mod sounds;
+mod switch;
 mod take;
 mod wav;
 mod whole;
 mod writer;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -26,9 +27,11 @@ use common::units::Timestamp;
 pub use self::kept::{KeptFrame, Recorded};
 pub use self::name::is_folder;
 pub use self::numbers::{AHEAD_MAX_S, OUTAGE_MAX};
+pub use self::switch::Switch;
 use self::writer::Writer;
 use net::failure::Failure;
 use net::limited;
+use net::lock::lock;
 
 /// Bytes that wait for the file at most.
 const WAITING_MAX: usize = 16 << 20;
@@ -42,7 +45,9 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A recording; the files are complete when it is dropped, unless they take nothing any more.
 #[derive(Debug)]
 pub struct Recording {
-    tap: Tap,
+    /// None once it has been let go.
+    tap: Option<Tap>,
+    shared: Arc<SharedTap>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -64,6 +69,8 @@ struct SharedTap {
     sounds: AtomicU64,
     /// Things that the thread has done with.
     done: AtomicU64,
+    /// Why it has ended by itself.
+    trouble: Mutex<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -105,6 +112,7 @@ impl Recording {
                 counts.done.fetch_add(1, Ordering::Relaxed);
                 if let Err(error) = result {
                     tracing::warn!("the recording ends, the call goes on: {error}");
+                    *lock(&counts.trouble) = Some(error.to_string());
                     writer.give_up();
                     return;
                 }
@@ -122,12 +130,28 @@ impl Recording {
         };
         let thread = thread::Builder::new().name("record".to_owned()).spawn(body);
         let thread = thread.map_err(|error| Failure::device(format!("cannot start the record thread: {error}")))?;
-        Ok(Self { tap: Tap { queue, shared }, thread: Some(thread) })
+        let tap = Some(Tap { queue, shared: Arc::clone(&shared) });
+        Ok(Self { tap, shared, thread: Some(thread) })
     }
 
-    /// Returns a way into it.
-    pub fn tap(&self) -> Tap {
+    /// Returns a way into it; none once it has been let go.
+    pub fn tap(&self) -> Option<Tap> {
         self.tap.clone()
+    }
+
+    /// Lets it end as soon as nobody has a way into it any more.
+    fn let_go(&mut self) {
+        self.tap = None;
+    }
+
+    /// Returns why it has ended by itself, if it has.
+    fn trouble(&self) -> Option<String> {
+        lock(&self.shared.trouble).clone()
+    }
+
+    /// Returns true once its files are as they will be.
+    fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
 
@@ -152,8 +176,8 @@ pub fn ends<T>(thread: &JoinHandle<T>, done: &AtomicU64) -> bool {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        let _ = self.tap.queue.send(Piece::End);
-        if self.thread.as_ref().is_some_and(|thread| !ends(thread, &self.tap.shared.done)) {
+        let _ = self.tap.take().map(|tap| tap.queue.send(Piece::End));
+        if self.thread.as_ref().is_some_and(|thread| !ends(thread, &self.shared.done)) {
             tracing::warn!("the recording takes nothing any more; what waited is left out");
             return;
         }
@@ -164,6 +188,11 @@ impl Drop for Recording {
 }
 
 impl Tap {
+    /// Returns true if both lead into one recording.
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// Gives a copy of a datagram that came at `at`. Never waits.
     pub fn datagram(&self, stream: &Arc<Recorded>, bytes: &[u8], at: Timestamp) {
         if self.has_room(bytes.len()) {

@@ -85,10 +85,10 @@ fn blocks_that_came_too_late_for_the_screen_are_in_the_file() {
     for id in 0..20 {
         // Of frame 3 one block is late by ten frames, and another never comes; frame 5 comes not at all.
         for block in (0..all).filter(|block| !(id == 5 || id == 3 && [1, 2].contains(block))) {
-            recording.tap().datagram(&stream, &datagram(id, block), at(20 * u64::from(id) + 40));
+            recording.tap().unwrap().datagram(&stream, &datagram(id, block), at(20 * u64::from(id) + 40));
         }
         if id == 13 {
-            recording.tap().datagram(&stream, &datagram(3, 1), at(20 * u64::from(id) + 41));
+            recording.tap().unwrap().datagram(&stream, &datagram(3, 1), at(20 * u64::from(id) + 41));
         }
     }
     drop(recording);
@@ -101,9 +101,9 @@ fn what_has_been_written_is_read_before_the_end() {
     let (path, stream) = (path("killed.duet"), stream(1, Profile::Quad));
     let recording = Recording::start(&path, "sent").unwrap();
     for id in 0..10 {
-        recording.tap().frame(&stream, kept(&stream, id, 100), at(20 * u64::from(id)));
+        recording.tap().unwrap().frame(&stream, kept(&stream, id, 100), at(20 * u64::from(id)));
     }
-    while recording.tap.shared.done.load(Ordering::Relaxed) < 10 {
+    while recording.shared.done.load(Ordering::Relaxed) < 10 {
         thread::sleep(LOOK);
     }
     let copy = path.with_extension("copy");
@@ -117,12 +117,12 @@ fn what_has_been_written_is_read_before_the_end() {
 fn a_full_disk_ends_the_recording_and_nothing_else() {
     let stream = stream(1, Profile::Quad);
     let mut recording = Recording::start(Path::new("/dev/full"), "sent").unwrap();
-    recording.tap().frame(&stream, kept(&stream, 0, 100), at(0));
+    recording.tap().unwrap().frame(&stream, kept(&stream, 0, 100), at(0));
     recording.thread.take().unwrap().join().unwrap();
     for id in 1..1000 {
-        recording.tap().frame(&stream, kept(&stream, id, 60_000), at(0));
+        recording.tap().unwrap().frame(&stream, kept(&stream, id, 60_000), at(0));
     }
-    assert!(recording.tap.shared.waiting.load(Ordering::Relaxed) <= OVERHEAD + 1000);
+    assert!(recording.shared.waiting.load(Ordering::Relaxed) <= OVERHEAD + 1000);
 }
 
 #[test]
@@ -130,9 +130,9 @@ fn a_pipe_that_nobody_reads_holds_nobody_up_and_memory_has_a_bound() {
     let (path, stream) = (path("pipe.duet"), stream(1, Profile::Quad));
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     let recording = Recording::start(&path, "sent").unwrap();
-    let shared = Arc::clone(&recording.tap.shared);
+    let shared = Arc::clone(&recording.shared);
     for id in 0..5000 {
-        recording.tap().frame(&stream, kept(&stream, id, 8000), at(20 * u64::from(id)));
+        recording.tap().unwrap().frame(&stream, kept(&stream, id, 8000), at(20 * u64::from(id)));
         assert!(shared.waiting.load(Ordering::Relaxed) <= WAITING_MAX);
     }
     assert!(shared.left_out.load(Ordering::Relaxed) > 1000);

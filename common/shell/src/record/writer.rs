@@ -140,6 +140,10 @@ impl Writer {
     fn write(&mut self, stream: &Recorded, kept: &KeptFrame, at: Timestamp) -> io::Result<()> {
         let goes_on = |open: &OpenRecording| open.params == stream.params && open.numbers.pause(at) <= OUTAGE_MAX;
         if !self.open.as_ref().is_some_and(goes_on) {
+            // The sound would begin with it, and the pictures later.
+            if kept.reference > 0 {
+                return Ok(());
+            }
             self.end()?;
             let open = self.begin(&stream.params)?;
             let path = open.path.clone();

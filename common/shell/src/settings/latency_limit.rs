@@ -29,6 +29,11 @@ impl LatencyLimit {
         (ms != USUAL).then(|| Duration::from_millis(ms))
     }
 
+    /// Sets the limit; none: the usual one.
+    pub fn set(&self, limit: Option<Duration>) {
+        self.0.store(limit.map_or(USUAL, |limit| limit.as_millis() as u64), Ordering::Relaxed);
+    }
+
     /// Sets the next longer of a few limits, or after the longest the usual one; returns it as [`Self::get`] does.
     pub fn step(&self) -> Option<Duration> {
         let now = self.0.load(Ordering::Relaxed);

@@ -129,6 +129,12 @@ impl OwnSide {
         if switched.is_on { switched.effects } else { Effects::default() }
     }
 
+    /// Returns the effects that have been asked for, and true unless they are switched off.
+    pub fn effects_asked(&self) -> (Effects, bool) {
+        let switched = *lock(&self.0.effects);
+        (switched.effects, switched.is_on)
+    }
+
     /// Asks for an effect, and switches effects on; returns all of them. An error changes nothing.
     pub fn set_effect(&self, effect: Effect, value: f32) -> Result<Effects, InvalidEffect> {
         let mut switched = lock(&self.0.effects);

@@ -242,6 +242,12 @@ impl Completing {
         }
     }
 
+    /// Ends the recording for a while: what comes next begins a run.
+    pub(super) fn pause(&mut self) {
+        self.give_up();
+        self.next = None;
+    }
+
     /// Returns what is to be asked for now. Call it at intervals in which a packet overtakes another.
     pub(super) fn ask(&mut self) -> Vec<ControlMessage> {
         let Some(next) = self.next else { return Vec::new() };

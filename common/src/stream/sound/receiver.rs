@@ -57,6 +57,10 @@ pub struct SoundReceiver {
     recorded: Option<Completing>,
     control: Outbox,
     events: VecDeque<SoundReceiverEvent>,
+    /// True while what is recorded waits for nothing and takes nothing.
+    is_paused: bool,
+    /// True once the sender knows, on this connection, that it is recorded.
+    is_told: bool,
     counters: SoundReceiverCounters,
 }
 
@@ -74,6 +78,8 @@ impl SoundReceiver {
             recorded: None,
             control: Outbox::default(),
             events: VecDeque::new(),
+            is_paused: false,
+            is_told: false,
             counters: SoundReceiverCounters::default(),
         }
     }
@@ -81,7 +87,11 @@ impl SoundReceiver {
     /// Takes a new connection. Ends an earlier one.
     pub fn on_connected(&mut self) {
         self.on_disconnected();
+        if self.is_paused {
+            (self.recorded, self.is_paused) = (None, false);
+        }
         self.recorded.iter_mut().for_each(Completing::on_connected);
+        self.is_told = false;
         self.phase = Phase::AwaitingWelcome;
     }
 
@@ -124,16 +134,31 @@ impl SoundReceiver {
             path.receive(SOUND, now);
             self.phase = Phase::Streaming;
             // First, so that also the first packet is kept.
-            if self.recorded.is_some() {
-                self.control.push(ControlMessage::RecordSound { goes_on: true });
-            }
+            self.tell();
             self.control.push(ControlMessage::Ready);
         }
     }
 
-    /// Records from the next connection on: [`Self::poll_recorded`] gives the sound.
+    /// Records from this moment on: [`Self::poll_recorded`] gives the sound.
     pub fn record(&mut self) {
         self.recorded.get_or_insert_default();
+        self.is_paused = false;
+        if self.is_streaming() {
+            self.tell();
+        }
+    }
+
+    /// Ends the recording until it begins again: what lacks now will not come any more.
+    pub fn pause_recording(&mut self) {
+        self.recorded.iter_mut().for_each(Completing::pause);
+        self.is_paused = self.recorded.is_some();
+    }
+
+    /// Tells the sender that it is recorded, once on a connection: it keeps what it sends for as long as that lasts.
+    fn tell(&mut self) {
+        if self.recorded.is_some() && !self.is_paused && !std::mem::replace(&mut self.is_told, true) {
+            self.control.push(ControlMessage::RecordSound { goes_on: true });
+        }
     }
 
     /// Asks for what a recording lacks. Call it a few times a second.
@@ -214,7 +239,8 @@ impl SoundReceiver {
             Some(_) => &mut self.counters.packets_received,
             None => &mut self.counters.datagrams_unwanted,
         } += 1;
-        if let (Some(recorded), Some((header, sounds))) = (&mut self.recorded, fresh) {
+        let recorded = self.recorded.as_mut().filter(|_| !self.is_paused);
+        if let (Some(recorded), Some((header, sounds))) = (recorded, fresh) {
             let SoundHeader { number, format, .. } = header;
             let capture = header.envelope.capture;
             if header.is_muted {

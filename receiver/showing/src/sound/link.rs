@@ -12,7 +12,7 @@ use net::clock;
 use net::limited;
 use net::link::{Action, LinkState, Stream};
 use rtrb::Producer;
-use shell::record::Tap;
+use shell::record::{Switch, Tap};
 use shell::settings::SoundSide;
 use sound::click::Tempo;
 use sound::playout::Feed;
@@ -38,7 +38,9 @@ pub struct HearingLink {
     tempo: Option<Tempo>,
     hearing: Hearing,
     side: SoundSide,
-    recording: Option<Tap>,
+    recording: Switch,
+    /// The way into the recording that runs.
+    tap: Option<Tap>,
     is_stopping: bool,
 }
 
@@ -51,29 +53,47 @@ impl HearingLink {
             tempo: None,
             hearing,
             side,
-            recording: None,
+            recording: Switch::default(),
+            tap: None,
             is_stopping: false,
         }
     }
 
-    /// Records what comes, also what comes too late to be heard.
-    pub fn record(&mut self, recording: Option<Tap>) {
-        if recording.is_some() {
+    /// Records what comes, also what comes too late to be heard, whenever `recording` runs.
+    pub fn record(&mut self, recording: Switch) {
+        self.recording = recording;
+        self.follow_recording(clock::now());
+    }
+
+    fn follow_recording(&mut self, now: Timestamp) {
+        let tap = self.recording.tap();
+        let is_same = match (&self.tap, &tap) {
+            (Some(before), Some(after)) => before.is_of_same(after),
+            (before, after) => before.is_none() && after.is_none(),
+        };
+        if is_same {
+            return;
+        }
+        if self.tap.is_some() {
+            self.stream.pause_recording();
+            self.take_recorded(now);
+        }
+        if tap.is_some() {
             self.stream.record();
         }
-        self.recording = recording;
+        self.tap = tap;
     }
 
     /// Ends the recording: what lacks now will not come any more.
     pub fn end_recording(&mut self) {
         self.stream.end_recording();
         self.take_recorded(clock::now());
-        self.side.set_lacking(self.recording.as_ref().map(|_| self.stream.lacking()));
+        self.side.set_lacking(self.tap.as_ref().map(|_| self.stream.lacking()));
     }
 
     fn take_recorded(&mut self, now: Timestamp) {
         while let Some(sound) = self.stream.poll_recorded() {
-            self.recording.iter().for_each(|recording| recording.sound(sound.clone(), now));
+            self.tap.iter().for_each(|tap| tap.sound(sound.clone(), now));
         }
     }
 
@@ -167,9 +187,10 @@ impl Stream for HearingLink {
         {
             self.tempo = tempo;
         }
+        self.follow_recording(now);
         self.stream.on_tick(now);
         self.take_recorded(now);
-        self.side.set_lacking(self.recording.as_ref().map(|_| self.stream.lacking()));
+        self.side.set_lacking(self.tap.as_ref().map(|_| self.stream.lacking()));
         self.side.set_received(self.stream.counters().packets_received);
         let ear = self.hearing.ear();
         ear.iter().for_each(|ear| ear.controls.set_volume(self.side.volume()));

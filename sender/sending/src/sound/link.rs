@@ -12,7 +12,7 @@ use common::wire::control::ControlMessage;
 use net::limited;
 use net::link::{Action, LinkState, Stream};
 use net::quoted::Quoted;
-use shell::record::Tap;
+use shell::record::Switch;
 use shell::settings::SoundSide;
 use sound::click::Tempo;
 use sound::format::Coding;
@@ -40,7 +40,8 @@ pub struct SoundLink {
     click: Option<Option<Tempo>>,
     /// The peer that was connected last.
     peer: Option<PublicKey>,
-    recording: Option<OwnRecording>,
+    recording: Switch,
+    recorded: Option<OwnRecording>,
     is_stopping: bool,
 }
 
@@ -56,20 +57,30 @@ impl SoundLink {
             side,
             click: Some(None),
             peer: None,
-            recording: None,
+            recording: Switch::default(),
+            recorded: None,
             is_stopping: false,
         }
     }
 
-    /// Records what is sent, as it was captured.
-    pub fn record(&mut self, recording: Option<Tap>) {
-        self.recording = recording.map(OwnRecording::new);
+    /// Records what is sent, as it was captured, whenever `recording` runs.
+    pub fn record(&mut self, recording: Switch) {
+        self.recording = recording;
+    }
+
+    fn follow_recording(&mut self) {
+        let tap = self.recording.tap();
+        let is_same = tap.as_ref().zip(self.recorded.as_ref()).is_some_and(|(tap, recorded)| recorded.is_into(tap));
+        if !is_same {
+            self.recorded = tap.map(OwnRecording::new);
+        }
     }
 
     fn take_packets(&mut self, path: &mut Path, now: Timestamp) {
+        self.follow_recording();
         while let Ok(packet) = self.packets.try_recv() {
             self.stream.set_format(packet.format, path, now);
-            match &mut self.recording {
+            match &mut self.recorded {
                 Some(recording) if self.stream.is_streaming() => recording.on_packet(&packet, now),
                 Some(recording) => recording.on_pause(),
                 None => {}

@@ -26,6 +26,11 @@ impl OwnRecording {
         Self { tap, last: None }
     }
 
+    /// Returns true if what is sent goes there.
+    pub(super) fn is_into(&self, tap: &Tap) -> bool {
+        self.tap.is_of_same(tap)
+    }
+
     /// Takes a packet that is sent.
     pub(super) fn on_packet(&mut self, packet: &SoundPacket, now: Timestamp) {
         recorded(packet, &mut self.last, |sound| self.tap.sound(sound, now));

@@ -19,6 +19,7 @@ pub struct Held<S> {
     /// last.
     fates: VecDeque<(FrameId, Fate)>,
     hash: Option<(FrameId, u32)>,
+    asks_alone: bool,
 }
 
 impl<S> Held<S> {
@@ -27,7 +28,7 @@ impl<S> Held<S> {
     pub fn new(window: u8) -> Self {
         let capacity = usize::from(window) + 2;
         let (states, fates) = (VecDeque::with_capacity(capacity), VecDeque::with_capacity(capacity));
-        Self { window, states, fates, hash: None }
+        Self { window, states, fates, hash: None, asks_alone: false }
     }
 
     /// Returns the state that a frame with this reference is decoded from; none if it is not there.
@@ -43,16 +44,25 @@ impl<S> Held<S> {
         self.states.back().map(|state| &state.1)
     }
 
+    /// Lets the sender code a frame without a reference soon: the next that is used is reported as if its reference were not there. Its
+    /// state is kept all the same, for the frames on their way that refer to it.
+    pub fn ask_alone(&mut self) {
+        self.asks_alone = self.window > 0;
+    }
+
     /// Keeps the state of a frame that was decoded without `gaps`, and its hash if it has one. Frames come in rising
     /// order; others are left out. `state`: none if the stream keeps none.
     pub fn on_used(&mut self, frame: FrameId, gaps: Gaps, state: impl Into<Option<S>>, hash: Option<u32>) {
-        if self.decide(frame, Fate::Used(gaps)) {
+        let asks_alone = self.asks_alone;
+        if self.decide(frame, if asks_alone { Fate::LacksReference } else { Fate::Used(gaps) }) {
+            self.asks_alone = false;
             self.states.extend(state.into().map(|state| (frame, state)));
             let oldest = FrameId(frame.0.wrapping_sub(self.window.into()));
             while self.states.get(1).is_some_and(|second| !second.0.is_newer_than(oldest)) {
                 self.states.pop_front();
             }
-            self.hash = hash.map(|hash| (frame, hash)).or(self.hash);
+            // The sender takes none for one that it believes to be unused.
+            self.hash = hash.filter(|_| !asks_alone).map(|hash| (frame, hash)).or(self.hash);
         }
     }
 
@@ -133,6 +143,23 @@ mod tests {
         let mut wrapping = Held::new(4);
         used(&mut wrapping, &[u32::MAX - 1, u32::MAX, 1]);
         assert_eq!([1, 2, 3].map(|age| reference(&wrapping, 2, age)), [Some(1), Some(u32::MAX), Some(u32::MAX)]);
+    }
+
+    #[test]
+    fn a_frame_alone_is_asked_for_and_those_on_their_way_find_their_states() {
+        let mut held = Held::new(4);
+        used(&mut held, &[5]);
+        held.ask_alone();
+        held.on_not_used(FrameId(6));
+        held.on_used(FrameId(7), Gaps::default(), 7, Some(1));
+        used(&mut held, &[8]);
+        assert_eq!([8, 9].map(|frame| held.reference(FrameId(frame), 1).copied()), [Some(7), Some(8)]);
+        let report = held.report().unwrap();
+        let whole = || Fate::Used(Gaps::default());
+        assert_eq!((report.hash, report.fates), (None, vec![whole(), Fate::LacksReference, Fate::NotUsed, whole()]));
+        let mut without = Held::new(0);
+        without.ask_alone();
+        assert!(!without.asks_alone);
     }
 
     #[test]
