@@ -77,6 +77,8 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
             ],
         ),
         ("egui_winit", vec!["sender/room/src/face/"]),
+        ("rqrr", vec!["sender/room/src/code.rs"]),
+        ("zbus", vec!["sender/room/src/ring/notice.rs"]),
         ("fluent_bundle", vec!["sender/room/src/words/"]),
         ("softbuffer", vec!["receiver/showing/src/sink/window/with_winit.rs"]),
         (

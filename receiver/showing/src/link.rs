@@ -365,7 +365,8 @@ mod tests {
     fn a_receiver_that_dials_notices_a_stalled_stream_within_frames() {
         let (commands, queue) = channel();
         let (slot, view, pulse) = (Slot::new(), Arc::default(), Pulse::default());
-        let mut link = ReceiverLink::new(ReceiverOptions::default(), true, true, slot, queue, view, pulse, Switch::default());
+        let mut link =
+            ReceiverLink::new(ReceiverOptions::default(), true, true, slot, queue, view, pulse, Switch::default());
         let now = Timestamp::default();
         let peer = Peer { name: "other".to_owned(), key: KEY.parse().unwrap() };
         let mut path = path();

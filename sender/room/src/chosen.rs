@@ -40,6 +40,14 @@ pub(crate) fn write(flags: &CommonFlags, section: &str, key: &str, chosen: impl 
         .map_err(|failure| Failure::usage(format!("{}: {}", path.display(), failure.message)))
 }
 
+/// Returns true if the file says anything of `section.key`.
+pub(crate) fn is_set(flags: &CommonFlags, section: &str, key: &str) -> bool {
+    let path = load(flags.config.as_deref(), Program::Sender).ok().and_then(|(_, path)| path);
+    let text = path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let document: Option<DocumentMut> = text.parse().ok();
+    document.is_some_and(|document| document.get(section).and_then(|section| section.get(key)).is_some())
+}
+
 /// Returns the configuration `before` with `section.key = chosen`.
 fn set(before: &str, section: &str, key: &str, chosen: impl Into<Value>) -> Result<String, Failure> {
     let mut document: DocumentMut =
@@ -62,6 +70,18 @@ fn set(before: &str, section: &str, key: &str, chosen: impl Into<Value>) -> Resu
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_has_decided_is_not_set() {
+        let path = std::env::temp_dir().join(format!("duet-chosen-{}.toml", std::process::id()));
+        let flags = CommonFlags { config: Some(path.clone()), ..CommonFlags::default() };
+        for (text, wanted) in [("", false), ("[network]\nport = 4820\n", false), ("network.dht = false\n", true)] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(is_set(&flags, "network", "dht"), wanted, "{text}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_set(&flags, "network", "dht"));
+    }
 
     #[test]
     fn what_is_chosen_is_written_and_all_else_stays() {

@@ -1,9 +1,11 @@
 //! Contents of the pages, and the acts of a person on them: the seam between them and everything that works behind.
 
 use common::config::PublicKey;
+use picture::effects::{Effect, Effects};
 use shell::doctor::Status;
 
 use crate::people::{Answer, Person, State, Who};
+use crate::trial::Standing;
 
 /// Contents of the pages.
 #[derive(Clone, Default)]
@@ -23,14 +25,28 @@ pub(crate) struct Facts {
     pub(crate) answer: Answer,
     /// Texts of the call, each with true if it is this side's own.
     pub(crate) texts: Vec<(bool, String)>,
-    /// True while the other side records, or hides its picture.
-    pub(crate) theirs: (bool, bool),
-    /// True while the own picture is hidden from the other side.
-    pub(crate) is_hidden: bool,
+    pub(crate) call: InCall,
     /// Sentence about the last thing that went wrong, or ended.
     pub(crate) news: Option<String>,
     /// Milliseconds since 1970.
     pub(crate) now_ms: u64,
+}
+
+/// The call of now, as far as its stream does not say it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct InCall {
+    pub(crate) they_record: bool,
+    pub(crate) they_hide: bool,
+    /// True while the own picture is hidden from the other side.
+    pub(crate) is_hidden: bool,
+    pub(crate) is_recording: bool,
+    /// Step of the slider between latency and quality.
+    pub(crate) balance: i32,
+    /// Effects on the own picture, and true while they are not switched off.
+    pub(crate) effects: Effects,
+    pub(crate) effects_on: bool,
+    /// Sentence about a recording that has ended by itself.
+    pub(crate) trouble: Option<String>,
 }
 
 /// An introduction to somebody.
@@ -78,8 +94,17 @@ pub(crate) struct Machine {
     pub(crate) camera: String,
     pub(crate) card: String,
     pub(crate) dht: bool,
+    /// True until somebody has said whether it may be used.
+    pub(crate) asks_dht: bool,
     /// The chosen camera's picture of now.
     pub(crate) preview: Option<egui::TextureHandle>,
+    /// The chosen sound card, and how loud its microphone is.
+    pub(crate) standing: Standing,
+    pub(crate) level: Option<f32>,
+    /// True while a tone is played on it.
+    pub(crate) sounds: bool,
+    /// True while a code that is held before the camera is looked for.
+    pub(crate) reads: bool,
 }
 
 /// A finding about this machine.
@@ -91,7 +116,7 @@ pub(crate) struct Finding {
 }
 
 /// Act of a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Act {
     Call(PublicKey),
     CallName(String),
@@ -112,9 +137,13 @@ pub(crate) enum Act {
     ForgetOffer,
     ChooseCamera(String),
     ChooseCard(String),
+    /// Play a tone, or no longer.
+    Sound(bool),
     UseDht(bool),
     /// Show the camera's picture, or no longer.
     Preview(bool),
+    /// Look for a link in a code that is held before the camera, or no longer.
+    ReadCode(bool),
     /// Look at the machine.
     Examine,
     /// The news has been read.
@@ -125,4 +154,13 @@ pub(crate) enum Act {
     Say(String),
     /// Hide the own picture from the other side, or no longer.
     Hide(bool),
+    /// Record the call, or no longer.
+    Record(bool),
+    /// Bring the window before others.
+    Raise,
+    /// Step of the slider between latency and quality.
+    Balance(i32),
+    Effect(Effect, f32),
+    /// Effects off, or on again.
+    SwitchEffects,
 }

@@ -2,15 +2,24 @@
 
 #![forbid(unsafe_code)]
 
+mod balance;
 mod chosen;
+mod clipboard;
+mod code;
+mod examination;
 mod face;
 mod facts;
+mod in_call;
 mod machine;
 mod meeting;
+mod pages;
 pub mod people;
 mod relay;
+mod ring;
 mod run;
 mod screens;
+mod trial;
 mod words;
 
+pub use examination::examine;
 pub use run::run;

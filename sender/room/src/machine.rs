@@ -14,13 +14,21 @@ use shell::settings::{OwnPicture, OwnSide};
 use shell::threads::spawn;
 
 use crate::chosen::Configuration;
+use crate::code;
+use crate::examination::findings;
 use crate::facts::{Choice, Finding};
+use crate::trial::Trial;
+
+/// Pictures of the camera from one that is searched for a code to the next: a search takes as long as several pictures do.
+const READ_EACH: u32 = 6;
 
 /// Something found.
 pub(crate) enum Found {
     Cameras(Vec<Choice>),
     Cards(Vec<Choice>),
     Checks(Vec<Finding>),
+    /// A link in a code that was held before the camera.
+    Link(String),
 }
 
 /// Those who look.
@@ -29,6 +37,7 @@ pub(crate) struct Lookout {
     give: Sender<Found>,
     found: Receiver<Found>,
     preview: Option<Preview>,
+    trial: Option<Trial>,
 }
 
 struct Preview {
@@ -41,7 +50,7 @@ struct Preview {
 impl Lookout {
     pub(crate) fn new(flags: CommonFlags) -> Self {
         let (give, found) = channel();
-        Self { flags, give, found, preview: None }
+        Self { flags, give, found, preview: None, trial: None }
     }
 
     /// Looks for cameras and sound cards; what is found comes with [`Self::found`].
@@ -75,17 +84,10 @@ impl Lookout {
 
     /// Looks at what the computer lacks, which takes some seconds.
     pub(crate) fn examine(&self) {
-        let (flags, give) = (self.flags.clone(), self.give.clone());
+        let give = self.give.clone();
         let _ = spawn("doctor", move || {
-            let checks = match Configuration::read(&flags) {
-                Ok(read) => shell::doctor::shared(&read.config.shared),
-                Err(failure) => vec![shell::doctor::Check::of("configuration", Err(failure))],
-            };
-            // Whom one knows, and by which key, is another page's.
-            let checks = checks.into_iter().filter(|check| !["identity", "peers", "address"].contains(&check.name));
-            let findings =
-                checks.map(|check| Finding { status: check.status, detail: check.detail, advice: check.advice });
-            let _ = give.send(Found::Checks(findings.collect()));
+            // The window may have gone.
+            let _ = give.send(Found::Checks(findings()));
             Ok(())
         });
     }
@@ -95,16 +97,17 @@ impl Lookout {
         self.found.try_iter().collect()
     }
 
-    /// Shows the configured camera, anew.
-    pub(crate) fn begin_preview(&mut self) {
-        self.end_preview();
+    /// Shows the configured camera, anew. `reads`: whether codes that are held before it are read.
+    pub(crate) fn begin_preview(&mut self, reads: bool) {
+        self.end_camera();
         let rate = Bitrate::from_bps(1_000_000);
         let own = OwnSide::new(rate, rate, Effects::default());
         own.watch(true);
         let (ends, trouble) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
         let (side, stop, said, flags) = (own.clone(), Arc::clone(&ends), Arc::clone(&trouble), self.flags.clone());
+        let give = reads.then(|| self.give.clone());
         let show = move || {
-            if let Err(failure) = show_source(&flags, &side, &stop) {
+            if let Err(failure) = show_source(&flags, &side, &stop, give.as_ref()) {
                 *lock(&said) = Some(failure.message);
             }
         };
@@ -113,8 +116,24 @@ impl Lookout {
         }
     }
 
-    /// Lets go of the camera, and waits until that is done.
+    /// Opens the configured sound card, anew.
+    pub(crate) fn begin_trial(&mut self) {
+        self.trial = None;
+        self.trial = Configuration::read(&self.flags).ok().and_then(|read| Trial::begin(&read.config.shared));
+    }
+
+    /// Returns the sound card on trial.
+    pub(crate) fn trial(&self) -> Option<&Trial> {
+        self.trial.as_ref()
+    }
+
+    /// Lets go of camera and sound card, and waits until that is done.
     pub(crate) fn end_preview(&mut self) {
+        self.trial = None;
+        self.end_camera();
+    }
+
+    fn end_camera(&mut self) {
         if let Some(preview) = self.preview.take() {
             preview.ends.store(true, Ordering::Relaxed);
             let _ = preview.thread.join();
@@ -132,16 +151,30 @@ impl Lookout {
     }
 }
 
-fn show_source(flags: &CommonFlags, own: &OwnSide, ends: &AtomicBool) -> Result<(), net::failure::Failure> {
+/// Shows the configured source until `ends`; links in codes that are seen go to `links`.
+fn show_source(
+    flags: &CommonFlags,
+    own: &OwnSide,
+    ends: &AtomicBool,
+    links: Option<&Sender<Found>>,
+) -> Result<(), net::failure::Failure> {
     let Configuration { file, config, .. } = Configuration::read(flags)?;
     let spec = SourceSpec::parse(&file.video.source)?;
     let mut source = open(&spec, &config)?;
     let info = source.info();
-    let mut memory = Vec::new();
+    let (mut memory, mut count) = (Vec::new(), 0_u32);
     while !ends.load(Ordering::Relaxed) {
         let Some(frame) = source.next(memory)? else { return Ok(()) };
         let info = frame.info.unwrap_or(info);
         own.on_picture(frame.format, info.size, info.colour, &frame.data);
+        count = count.wrapping_add(1);
+        if let Some(links) = links.filter(|_| count.is_multiple_of(READ_EACH))
+            && let Some(link) = code::link_in(frame.format, info.size, &frame.data)
+        {
+            // The window may have gone.
+            let _ = links.send(Found::Link(link));
+            return Ok(());
+        }
         memory = frame.data.into_memory().unwrap_or_default();
     }
     Ok(())

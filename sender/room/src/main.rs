@@ -16,6 +16,9 @@ use shell::signals;
 struct Cli {
     /// Link from the other musician: duet:...
     link: Option<String>,
+    /// Print what this computer lacks, for the window.
+    #[arg(long, hide = true)]
+    examine: bool,
     /// Flags of the daemons, too.
     #[command(flatten)]
     common: CommonFlags,
@@ -29,5 +32,8 @@ fn main() -> ExitCode {
 fn start(cli: &Cli) -> Result<(), Failure> {
     shell::log::init();
     signals::serve();
+    if cli.examine {
+        return room::examine(&cli.common);
+    }
     room::run(cli.common.clone(), cli.link.as_deref())
 }

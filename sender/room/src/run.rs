@@ -2,25 +2,28 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use egui::{ColorImage, TextureOptions, Ui};
+use egui::ColorImage;
 use net::failure::Failure;
 use net::lock::lock;
-use net::quoted::Quoted;
 use shell::cli::CommonFlags;
-use showing::sink::{HeldWindow, Press, Said, SharedFace};
+use showing::sink::{HeldWindow, SharedFace};
 
 use crate::chosen::{self, Configuration};
-use crate::face::{Pages, Toolkit};
-use crate::facts::{Act, Facts, Meeting};
+use crate::clipboard::Clipboard;
+use crate::face::Toolkit;
+use crate::facts::{Act, Facts, InCall, Meeting};
+use crate::in_call::Attendant;
 use crate::machine::{Found, Lookout};
 use crate::meeting::Introduction;
+use crate::pages::RoomPages;
 use crate::people::{Event, Host, People, Why};
 use crate::relay::{Waiting, relay};
-use crate::screens::{Page, Screens, is_link};
+use crate::ring::Ringing;
+use crate::screens::{Page, Screens};
 use crate::words::Words;
 
 /// Longest wait for the person.
@@ -32,33 +35,6 @@ pub(crate) fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }
 
-/// The pages with what they show.
-pub(crate) struct RoomPages {
-    screens: Screens,
-    facts: Facts,
-    is_stale: bool,
-    picture: Option<ColorImage>,
-}
-
-impl Pages for RoomPages {
-    fn show(&mut self, ui: &mut Ui, call: Option<&Said>, pressed: &mut Vec<Press>) {
-        if let Some(picture) = self.picture.take() {
-            match &mut self.facts.machine.preview {
-                Some(texture) => texture.set(picture, TextureOptions::LINEAR),
-                none => *none = Some(ui.ctx().load_texture("preview", picture, TextureOptions::LINEAR)),
-            }
-        }
-        match call {
-            Some(call) => self.screens.show_call(ui, call, &self.facts, pressed),
-            None => self.screens.show(ui, &self.facts),
-        }
-    }
-
-    fn has_news(&mut self) -> bool {
-        std::mem::take(&mut self.is_stale) | self.picture.is_some()
-    }
-}
-
 /// The room.
 struct Room {
     flags: CommonFlags,
@@ -68,6 +44,9 @@ struct Room {
     events: Receiver<Event>,
     waiting: Receiver<Waiting>,
     behind: Behind,
+    ringing: Option<Ringing>,
+    /// Acts of a person elsewhere than on the pages.
+    elsewhere: (Sender<Act>, Receiver<Act>),
 }
 
 /// The workers behind the pages.
@@ -75,9 +54,7 @@ struct Behind {
     lookout: Lookout,
     introduction: Option<Introduction>,
     renewed_ms: u64,
-    /// The last text of the clipboard that was looked at.
-    clipboard: Option<String>,
-    had_focus: bool,
+    clipboard: Clipboard,
 }
 
 /// Opens the room and stays until its window is closed. `link`: one to join with.
@@ -92,6 +69,7 @@ pub fn run(flags: CommonFlags, link: Option<&str>) -> Result<(), Failure> {
     facts.machine.camera = read.file.video.source;
     facts.machine.card = read.file.sound.card;
     facts.machine.dht = read.file.network.dht;
+    facts.machine.asks_dht = !chosen::is_set(&flags, "network", "dht");
     let (to, waiting) = channel();
     let to = Mutex::new(to);
     let host = Host {
@@ -108,10 +86,10 @@ pub fn run(flags: CommonFlags, link: Option<&str>) -> Result<(), Failure> {
         lookout: Lookout::new(flags.clone()),
         introduction: None,
         renewed_ms: 0,
-        clipboard: None,
-        had_focus: false,
+        clipboard: Clipboard::default(),
     };
-    let mut room = Room { flags, toolkit, held, people, events, waiting, behind };
+    let elsewhere = channel();
+    let mut room = Room { flags, toolkit, held, people, events, waiting, behind, ringing: None, elsewhere };
     if is_first {
         room.act(Act::Preview(true));
     }
@@ -140,34 +118,11 @@ impl Room {
     fn call(&mut self, waiting: Waiting) -> Result<(), Failure> {
         self.behind.lookout.end_preview();
         let (held, toolkit, people) = (self.held.clone(), Rc::clone(&self.toolkit), self.people.clone());
-        let (mut texts_seen, mut second) = (0, 0);
-        toolkit.borrow_mut().pages.facts.texts.clear();
-        let shown = waiting.show(&held, || {
-            let now_ms = unix_ms();
-            let pages = &mut toolkit.borrow_mut().pages;
-            let (facts, screens) = (&mut pages.facts, &mut pages.screens);
-            let before = facts.theirs;
-            if let Some(handle) = people.handle() {
-                for act in std::mem::take(&mut screens.acts) {
-                    match act {
-                        Act::Say(text) => _ = handle.talk.say(&text),
-                        Act::Hide(is_hidden) => handle.own.set_hidden(is_hidden),
-                        _ => {}
-                    }
-                }
-                let new = handle.talk.since(&mut texts_seen);
-                screens.on_texts(new.iter().any(|said| !said.is_own));
-                pages.is_stale |= !new.is_empty();
-                facts.texts.extend(new.into_iter().map(|said| (said.is_own, Quoted(&said.text).to_string())));
-                let theirs = handle.talk.theirs();
-                facts.theirs = (theirs.is_recording, theirs.is_hidden);
-                pages.is_stale |=
-                    std::mem::replace(&mut facts.is_hidden, handle.own.is_hidden()) != handle.own.is_hidden();
-            }
-            // Seconds of the search are counted in the window.
-            pages.is_stale |= before != facts.theirs || std::mem::replace(&mut second, now_ms / 1000) != now_ms / 1000;
-            (facts.state, facts.now_ms) = (people.state(), now_ms);
-        });
+        let facts = &mut toolkit.borrow_mut().pages.facts;
+        (facts.news, facts.call) = (None, InCall::default());
+        facts.texts.clear();
+        let mut attendant = Attendant::default();
+        let shown = waiting.show(&held, || attendant.attend(&people, &mut toolkit.borrow_mut().pages));
         let _ = self.held.set_fullscreen(false);
         shown.map_err(Failure::device)?;
         self.held.turn(Duration::ZERO, true).map_err(Failure::device)?;
@@ -175,7 +130,9 @@ impl Room {
     }
 
     fn acts(&self) -> Vec<Act> {
-        std::mem::take(&mut self.toolkit.borrow_mut().pages.screens.acts)
+        let mut acts = std::mem::take(&mut self.toolkit.borrow_mut().pages.screens.acts);
+        acts.extend(self.elsewhere.1.try_iter());
+        acts
     }
 
     /// Changes what the pages show.
@@ -191,14 +148,29 @@ impl Room {
             self.on_event(event);
         }
         for found in self.behind.lookout.found() {
+            if let Found::Link(link) = found {
+                self.act(Act::ReadCode(false));
+                self.toolkit.borrow_mut().pages.screens.offer(&link);
+                continue;
+            }
             self.change(|facts| match found {
                 Found::Cameras(cameras) => facts.machine.cameras = Some(cameras),
                 Found::Cards(cards) => facts.machine.cards = Some(cards),
                 Found::Checks(checks) => facts.machine.checks = Some(checks),
+                Found::Link(_) => {}
             });
         }
         if let Some(trouble) = self.behind.lookout.trouble() {
             self.change(|facts| (facts.machine.preview, facts.news) = (None, Some(trouble)));
+        }
+        let (standing, level) = self.behind.lookout.trial().map(|trial| (trial.standing(), trial.level().db())).unzip();
+        let level = level.flatten().map(f32::round);
+        {
+            let pages = &mut self.toolkit.borrow_mut().pages;
+            let machine = &mut pages.facts.machine;
+            let standing = standing.unwrap_or_default();
+            pages.is_stale |= (machine.level, &machine.standing) != (level, &standing);
+            (machine.level, machine.standing) = (level, standing);
         }
         if let Some(picture) = self.behind.lookout.picture() {
             let pixels = picture.pixels.iter().map(|pixel| {
@@ -212,6 +184,9 @@ impl Room {
             }
         }
         let meeting = self.behind.introduction.as_ref().map_or(Meeting::None, Introduction::state);
+        if let Meeting::Invites { link: Some(link), .. } = &meeting {
+            self.behind.clipboard.on_own(link);
+        }
         let now_ms = unix_ms();
         let is_due = now_ms.saturating_sub(self.behind.renewed_ms) >= RENEW_MS;
         let is_news = self.toolkit.borrow().pages.facts.meeting != meeting;
@@ -240,27 +215,27 @@ impl Room {
     fn look_at_clipboard(&mut self) {
         let mut toolkit = self.toolkit.borrow_mut();
         let has_focus = toolkit.has_focus();
-        if has_focus && !std::mem::replace(&mut self.behind.had_focus, true) {
-            let text = toolkit.clipboard().filter(|text| is_link(text));
-            if text.is_some() && text != self.behind.clipboard {
-                self.behind.clipboard.clone_from(&text);
-                toolkit.pages.facts.offered = text;
-                toolkit.pages.is_stale = true;
-            }
+        if let Some(link) = self.behind.clipboard.look(has_focus, || toolkit.clipboard()) {
+            toolkit.pages.facts.offered = Some(link);
+            toolkit.pages.is_stale = true;
         }
-        self.behind.had_focus = has_focus;
     }
 
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Rings(who) => {
+                let words = &self.toolkit.borrow().pages.screens.words;
+                self.ringing = Some(Ringing::begin(&self.flags, words, who.clone(), &self.elsewhere.0));
                 self.change(|facts| facts.rings = Some(who));
                 self.raise();
             }
             Event::Raise => self.raise(),
-            Event::RingEnded(who, _) => self.change(|facts| {
-                facts.rings.take_if(|rings| rings.key == who.key);
-            }),
+            Event::RingEnded(who, _) => {
+                self.ringing.take_if(|ringing| ringing.is_of(&who));
+                self.change(|facts| {
+                    facts.rings.take_if(|rings| rings.key == who.key);
+                });
+            }
             Event::ToldBusy(who) => self.tell("told-busy", &who.name),
             Event::ToldNotToDisturb(who) => self.tell("told-not-disturb", &who.name),
             Event::Ended(who, why) => {
@@ -276,7 +251,11 @@ impl Room {
                         _ => Some(words.of_name("call-ended", &name)),
                     }
                 };
-                self.change(|facts| facts.news = news);
+                // Where a recording is counts longer than the call.
+                self.change(|facts| {
+                    let told = [news, facts.news.take()].into_iter().flatten().collect::<Vec<_>>().join(" ");
+                    facts.news = (!told.is_empty()).then_some(told);
+                });
             }
             Event::Trouble(words) => self.change(|facts| facts.news = Some(words)),
             _ => self.change(|_| ()),
@@ -293,9 +272,15 @@ impl Room {
             Act::Call(key) => self.begin_call(&key),
             Act::Take(key) => {
                 self.behind.lookout.end_preview();
+                // The call wants the card.
+                self.ringing = None;
                 self.people.take(&key);
             }
-            Act::Decline(key) => self.people.decline(&key),
+            Act::Decline(key) => {
+                self.ringing = None;
+                self.people.decline(&key);
+            }
+            Act::Raise => self.raise(),
             Act::Rename(key, name) => self.told(self.people.rename(&key, &name)),
             Act::Remove(key) => self.told(self.people.remove(&key)),
             Act::Reply(answer) => self.people.set_answer(answer),
@@ -315,28 +300,41 @@ impl Room {
             Act::ChooseCamera(spec) => {
                 if self.write("video", "source", spec.as_str()) {
                     self.change(|facts| (facts.machine.camera, facts.machine.preview) = (spec, None));
-                    self.behind.lookout.begin_preview();
+                    self.behind.lookout.begin_preview(false);
                 }
             }
             Act::ChooseCard(spec) => {
                 if self.write("sound", "card", spec.as_str()) {
-                    self.change(|facts| facts.machine.card = spec);
+                    self.behind.lookout.begin_trial();
+                    self.change(|facts| (facts.machine.card, facts.machine.sounds) = (spec, false));
                 }
+            }
+            Act::Sound(sounds) => {
+                self.behind.lookout.trial().iter().for_each(|trial| trial.sound(sounds));
+                self.change(|facts| facts.machine.sounds = sounds);
             }
             Act::UseDht(is_used) => {
                 if self.write("network", "dht", is_used) {
-                    self.change(|facts| facts.machine.dht = is_used);
+                    self.change(|facts| (facts.machine.dht, facts.machine.asks_dht) = (is_used, false));
                     self.people.reload();
                 }
             }
             Act::Preview(true) => {
                 self.behind.lookout.search();
                 self.behind.lookout.examine();
-                self.behind.lookout.begin_preview();
+                self.behind.lookout.begin_preview(false);
+                self.behind.lookout.begin_trial();
             }
-            Act::Preview(false) => {
+            Act::Preview(false) | Act::ReadCode(false) => {
                 self.behind.lookout.end_preview();
-                self.change(|facts| facts.machine.preview = None);
+                self.change(|facts| {
+                    let machine = &mut facts.machine;
+                    (machine.preview, machine.reads, machine.sounds) = (None, false, false);
+                });
+            }
+            Act::ReadCode(true) => {
+                self.behind.lookout.begin_preview(true);
+                self.change(|facts| facts.machine.reads = true);
             }
             Act::Examine => {
                 self.change(|facts| facts.machine.checks = None);
@@ -345,7 +343,7 @@ impl Room {
             }
             Act::Read => self.change(|facts| facts.news = None),
             // Without a call there is nobody to read or see it.
-            Act::Say(_) | Act::Hide(_) => {}
+            Act::Say(_) | Act::Hide(_) | Act::Record(_) | Act::Balance(_) | Act::Effect(..) | Act::SwitchEffects => {}
         }
     }
 
@@ -362,7 +360,8 @@ impl Room {
     }
 
     fn begin_call(&mut self, key: &common::config::PublicKey) {
-        // The call wants the camera.
+        // The call wants camera and card.
+        self.ringing = None;
         self.behind.lookout.end_preview();
         self.change(|facts| facts.news = None);
         self.people.call(key);

@@ -1,6 +1,7 @@
 //! Two people at two screens, who do not know each other and see each other after a few clicks.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod homes;
 mod screen;
 
 use std::fs;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::homes::World;
 use crate::screen::{Screen, Shot};
 
 /// Longest wait: this machine may have much else to do.
@@ -15,6 +17,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(100);
 /// The colour of the button that is meant to be pressed next.
 const NEXT: u32 = 0x00f3_b05f;
+/// What keeps somebody from asking the world, and a picture that moves.
+const ALONE: &str = "[network]\ndht = false\n[video]\nsource = \"pattern:size=640x360:fps=30\"\n";
+/// Numbers of keys.
+const TAB: u8 = 23;
+const ENTER: u8 = 36;
 /// Colours of a page at most; a picture has more.
 const PAGE_COLOURS: usize = 6_000;
 
@@ -39,19 +46,29 @@ struct Person {
 }
 
 impl Person {
+    /// Somebody in the same house as all others.
     fn new(name: &'static str, arguments: &[&str]) -> Self {
+        Self::start(name, &[], "stun = []\n", ALONE, arguments)
+    }
+
+    /// Somebody whose program is started behind the words `within`, with these lines in the section `[expert]`, and `more`.
+    fn start(name: &'static str, within: &[String], expert: &str, more: &str, arguments: &[&str]) -> Self {
         let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("room-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&home);
         let [settings, runtime] = [home.join(".config/duet"), home.join("run")];
         fs::create_dir_all(&settings).unwrap();
         fs::create_dir_all(&runtime).unwrap();
         // Nothing of it stands for a click: there is no camera here and no sound card, and the world is not to be asked.
-        let text = "[video]\nsource = \"pattern:size=640x360:fps=30\"\n[sound]\ncard = \"none\"\n[expert]\nstun = []\nopen_port = false\n\
-                    house = false\nbackend = \"cpu\"\n";
+        let text = format!(
+            "[sound]\ncard = \"none\"\n{more}[expert]\nopen_port = false\n\
+             house = false\nbackend = \"cpu\"\n{expert}"
+        );
         fs::write(settings.join("duet.toml"), text).unwrap();
         let screen = Screen::start();
         let log = fs::File::create(home.join("log")).unwrap();
-        let mut program = Command::new(env!("CARGO_BIN_EXE_duet"));
+        let words: Vec<_> = within.iter().map(String::as_str).chain([env!("CARGO_BIN_EXE_duet")]).collect();
+        let mut program = Command::new(words[0]);
+        program.args(&words[1..]);
         program.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
         program
             .env("HOME", &home)
@@ -127,4 +144,76 @@ fn two_strangers_see_each_other_after_a_few_clicks() {
     robert.press_next("take", true);
     clara.sees_a_picture();
     robert.sees_a_picture();
+}
+
+/// The transcript of a first evening: two empty homes behind two routers, and nothing is done but what is clicked and sent in a message.
+#[test]
+fn two_strangers_behind_routers_see_each_other_after_a_few_clicks() {
+    let Some(world) = World::new() else {
+        eprintln!("NOT TESTED: network namespaces cannot be made here: run this as root");
+        return;
+    };
+    let start = |name, side, arguments: &[&str]| {
+        let picture = "[video]\nsource = \"pattern:size=640x360:fps=30\"\n";
+        Person::start(name, &world.within(side), &World::knowledge(), picture, arguments)
+    };
+    let robert = start("robert-at-home", "a", &[]);
+    robert.press_next("invite", true);
+    robert.press_next("use the network", true);
+    robert.press_next("make the link", true);
+    robert.press_next("copy", false);
+    let link = until("the link", || robert.screen.clipboard()).trim().to_owned();
+    let clara = start("clara-at-home", "b", &[&link]);
+    clara.press_next("use the network", true);
+    clara.press_next("join", true);
+    clara.press_next("call", true);
+    robert.press_next("take", true);
+    clara.sees_a_picture();
+    robert.sees_a_picture();
+}
+
+/// Returns a film that shows a code.
+fn film_of(text: &str) -> Vec<u8> {
+    let code = qrcode::QrCode::with_error_correction_level(text, qrcode::EcLevel::L).unwrap();
+    let (colours, modules) = (code.to_colors(), code.width());
+    let (width, height, side) = (640, 480, 400);
+    let mut film = format!("YUV4MPEG2 W{width} H{height} F30:1 Ip A1:1 C420jpeg\nFRAME\n").into_bytes();
+    for y in 0..height {
+        for x in 0..width {
+            let place = |at: usize, of: usize| {
+                at.checked_sub((of - side) / 2).filter(|at| *at < side).map(|at| at * modules / side)
+            };
+            let dark = place(x, width)
+                .zip(place(y, height))
+                .is_some_and(|(x, y)| colours[y * modules + x] == qrcode::Color::Dark);
+            film.push(if dark { 40 } else { 210 });
+        }
+    }
+    film.extend(vec![128; width * height / 2]);
+    film
+}
+
+/// Who holds a link's code before the camera joins without typing, and the keyboard is enough for that.
+#[test]
+fn a_code_held_before_the_camera_is_joined_with_by_keys() {
+    let robert = Person::new("robert-with-code", &[]);
+    robert.press_next("invite", true);
+    robert.press_next("make the link", true);
+    robert.press_next("copy", false);
+    let link = until("the link", || robert.screen.clipboard()).trim().to_owned();
+    let film = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("code-{}.y4m", std::process::id()));
+    fs::write(&film, film_of(&link)).unwrap();
+    let more = format!("[network]\ndht = false\n[video]\nsource = \"y4m:{}:loop\"\n", film.display());
+    let clara = Person::start("clara-with-code", &[], "stun = []\n", &more, &[]);
+    until("the first page", || clara.shot("first page").and_then(|shot| shot.centre_of(NEXT)));
+    clara.screen.point(640, 360);
+    // Settings, "Invite somebody", "I have a link".
+    [TAB, TAB, TAB, ENTER].into_iter().for_each(|key| clara.screen.press(key));
+    // No button is meant to be pressed next there until a link is known.
+    until("the page that joins", || clara.shot("join page").filter(|shot| shot.centre_of(NEXT).is_none()));
+    // "Back", "Read the code with the camera".
+    [TAB, TAB, ENTER].into_iter().for_each(|key| clara.screen.press(key));
+    clara.press_next("join with the code", true);
+    clara.press_next("call now", true);
+    fs::remove_file(&film).unwrap();
 }

@@ -26,6 +26,9 @@ pub(crate) trait Pages {
     /// Shows the page of now; `call`: the texts of the call, in one, with the buttons pressed into `pressed`.
     fn show(&mut self, ui: &mut Ui, call: Option<&Said>, pressed: &mut Vec<Press>);
 
+    /// Shows what stays over the picture of a call while its pages are hidden.
+    fn show_quiet(&mut self, ui: &mut Ui);
+
     /// Returns true if something has changed since that the pages show.
     fn has_news(&mut self) -> bool;
 }
@@ -87,10 +90,9 @@ impl<P: Pages> Toolkit<P> {
         let input = state.take_egui_input(window);
         let (pages, pressed, said) = (&mut self.pages, &mut self.pressed, self.said.as_ref());
         let is_hidden = self.is_hidden;
-        let output = self.context.clone().run_ui(input, |ui| {
-            if !is_hidden {
-                pages.show(ui, said, pressed);
-            }
+        let output = self.context.clone().run_ui(input, |ui| match is_hidden {
+            true => pages.show_quiet(ui),
+            false => pages.show(ui, said, pressed),
         });
         state.handle_platform_output(window, output.platform_output);
         self.due = output.viewport_output.get(&ViewportId::ROOT).and_then(|viewport| {

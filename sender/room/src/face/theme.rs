@@ -29,6 +29,8 @@ pub(crate) const GOOD: Color32 = Color32::from_rgb(0x63, 0xd2, 0x9a);
 pub(crate) const BAD: Color32 = Color32::from_rgb(0xff, 0x8f, 0x86);
 /// Behind white letters of what ends or removes something.
 pub(crate) const END: Color32 = Color32::from_rgb(0xb9, 0x35, 0x36);
+/// Of a bar behind letters.
+pub(crate) const LEVEL: Color32 = Color32::from_rgb(0x23, 0x6b, 0x4a);
 /// Behind what lies over the picture.
 pub(crate) const VEIL: Color32 = Color32::from_rgba_premultiplied(0x0e, 0x0f, 0x12, 0xe4);
 
@@ -135,7 +137,9 @@ mod tests {
                 assert!(found >= 4.5, "{letters:?} on {ground:?}: {found}");
             }
         }
-        for (letters, ground) in [(ON_ACCENT, ACCENT), (Color32::WHITE, END), (TEXT, visuals().selection.bg_fill)] {
+        for (letters, ground) in
+            [(ON_ACCENT, ACCENT), (TEXT, LEVEL), (Color32::WHITE, END), (TEXT, visuals().selection.bg_fill)]
+        {
             let found = contrast(letters, ground);
             assert!(found >= 4.5, "{letters:?} on {ground:?}: {found}");
         }

@@ -1,17 +1,26 @@
 //! Pages over the picture of a call: how things stand, buttons, figures.
 
-use egui::{Align2, Area, CornerRadius, Frame, Margin, RichText, Ui, vec2};
+use egui::{Align2, Area, CornerRadius, Frame, Margin, RichText, ScrollArea, Slider, Ui, vec2};
+use picture::effects::Effect;
 use showing::sink::{Press, Said};
 
 use super::Screens;
-use super::parts::{aside, ending, field, portrait, quiet};
+use super::parts::{aside, ending, field, portrait, primary, quiet};
+use crate::balance;
 use crate::face::theme;
-use crate::facts::{Act, Facts};
+use crate::facts::{Act, Facts, InCall};
 use crate::people::State;
 
 /// Letters of a text, as the other side takes them, and texts that are shown.
 const TEXT_MAX: usize = 1000;
 const TEXTS_MAX: usize = 8;
+/// Effects on the own picture, each with its name in the catalogue.
+const EFFECTS: [(Effect, &str); 4] = [
+    (Effect::Detail, "effect-detail"),
+    (Effect::Noise, "effect-noise"),
+    (Effect::StillNoise, "effect-still-noise"),
+    (Effect::EvenLight, "effect-even-light"),
+];
 
 impl Screens {
     pub(super) fn over_picture(&mut self, ui: &mut Ui, call: &Said, facts: &Facts, pressed: &mut Vec<Press>) {
@@ -31,7 +40,8 @@ impl Screens {
                 .show(&context, |ui| {
                     veil(ui, &mut |ui| {
                         ui.set_max_width((width - 60.0).min(460.0));
-                        ui.vertical_centered(|ui| self.show_notice(ui, notice, facts, screen.height() < 320.0));
+                        let notice = self.words.of_engine(notice);
+                        ui.vertical_centered(|ui| self.show_notice(ui, &notice, facts, screen.height() < 320.0));
                     });
                 });
         }
@@ -58,19 +68,47 @@ impl Screens {
             veil(ui, &mut |ui| {
                 ui.set_width((width - 60.0).min(860.0));
                 ui.spacing_mut().item_spacing = vec2(8.0, 6.0);
-                let sentence = call.message.as_ref().or(call.alert.as_ref()).unwrap_or(&call.line);
-                for (is_so, key) in [(facts.theirs.0, "they-record"), (facts.theirs.1, "they-hide")] {
-                    if is_so {
-                        let point = if key == "they-record" { "●" } else { "" };
-                        let said = format!("{point} {}", self.words.say(key));
-                        ui.vertical_centered(|ui| ui.label(RichText::new(said).color(theme::BAD)));
-                    }
+                let InCall { they_hide, is_recording, they_record, trouble, .. } = &facts.call;
+                // Who records stands above it.
+                let is_recorded = *is_recording || *they_record;
+                let line =
+                    call.line.split_once('\n').filter(|_| is_recorded).map_or(call.line.as_str(), |(_, rest)| rest);
+                let sentence = self.words.of_engine(call.message.as_deref().or(call.alert.as_deref()).unwrap_or(line));
+                let signs = [(*is_recording, "you-record"), (*they_record, "they-record"), (*they_hide, "they-hide")];
+                let said: Vec<_> =
+                    signs.into_iter().filter(|(is_so, _)| *is_so).map(|(_, key)| self.words.say(key)).collect();
+                if !said.is_empty() {
+                    let point = if is_recorded { "● " } else { "" };
+                    let said = format!("{point}{}", said.join(" · "));
+                    ui.vertical_centered(|ui| ui.label(RichText::new(said).small().color(theme::BAD)));
+                }
+                if let Some(trouble) = trouble {
+                    ui.vertical_centered(|ui| ui.label(RichText::new(trouble).color(theme::BAD)));
+                }
+                if self.typed.adjusts && call.sends {
+                    return self.show_adjusting(ui, &facts.call, screen.height());
                 }
                 if !sentence.is_empty() {
-                    ui.vertical_centered(|ui| aside(ui, sentence));
+                    ui.vertical_centered(|ui| aside(ui, &sentence));
                 }
-                ui.horizontal_wrapped(|ui| self.show_call_buttons(ui, call, facts.is_hidden, pressed));
+                ui.horizontal_wrapped(|ui| self.show_call_buttons(ui, call, &facts.call, pressed));
             });
+        });
+    }
+
+    /// Shows that the call is recorded, which stays while nothing else does.
+    pub(crate) fn show_recording(&self, ui: &Ui, call: &InCall) {
+        let signs = [(call.is_recording, "you-record"), (call.they_record, "they-record")];
+        let said: Vec<_> = signs.into_iter().filter(|(is_so, _)| *is_so).map(|(_, key)| self.words.say(key)).collect();
+        if said.is_empty() {
+            return;
+        }
+        Area::new(egui::Id::unique("recording")).anchor(Align2::LEFT_BOTTOM, vec2(12.0, -12.0)).show(ui.ctx(), |ui| {
+            Frame::NONE
+                .fill(theme::VEIL)
+                .corner_radius(CornerRadius::same(8))
+                .inner_margin(Margin::symmetric(8, 4))
+                .show(ui, |ui| ui.label(RichText::new(format!("● {}", said.join(" · "))).small().color(theme::BAD)));
         });
     }
 
@@ -114,7 +152,7 @@ impl Screens {
         }
     }
 
-    fn show_call_buttons(&mut self, ui: &mut Ui, call: &Said, is_hidden: bool, pressed: &mut Vec<Press>) {
+    fn show_call_buttons(&mut self, ui: &mut Ui, call: &Said, facts: &InCall, pressed: &mut Vec<Press>) {
         let mut button = |ui: &mut Ui, key: &str, press| {
             if quiet(ui, &self.words.say(key)).clicked() {
                 pressed.push(press);
@@ -125,16 +163,19 @@ impl Screens {
         }
         if call.sends {
             button(ui, if call.own_shown { "hide-self" } else { "show-self" }, Press::Own);
-            button(ui, "more-quality", Press::Faster);
-            button(ui, "less-quality", Press::Slower);
-            button(ui, "effects", Press::Effects);
-            if quiet(ui, &self.words.say(if is_hidden { "show-picture" } else { "hide-picture" })).clicked() {
-                self.acts.push(Act::Hide(!is_hidden));
+            if quiet(ui, &self.words.say(if facts.is_hidden { "show-picture" } else { "hide-picture" })).clicked() {
+                self.acts.push(Act::Hide(!facts.is_hidden));
+            }
+            if quiet(ui, &self.words.say("adjust")).clicked() {
+                self.typed.adjusts = true;
             }
         }
         button(ui, "mirror", Press::Mirror);
         button(ui, "snapshot", Press::Save);
         button(ui, if call.is_fullscreen { "window" } else { "fullscreen" }, Press::Fullscreen);
+        if quiet(ui, &self.words.say(if facts.is_recording { "record-end" } else { "record" })).clicked() {
+            self.acts.push(Act::Record(!facts.is_recording));
+        }
         if quiet(ui, &self.words.say("texts")).clicked() {
             self.typed.texts_shown = !self.typed.texts_shown;
         }
@@ -144,5 +185,41 @@ impl Screens {
         if ending(ui, &self.words.say("hang-up")).clicked() {
             pressed.push(Press::HangUp);
         }
+    }
+
+    /// Shows the sliders in place of the buttons.
+    fn show_adjusting(&mut self, ui: &mut Ui, call: &InCall, height: f32) {
+        let most = (height - 150.0).max(height * 0.4);
+        // Else it would grow by a row each time that it is shown.
+        ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
+            let mut step = call.balance;
+            let name = ui.label(RichText::new(self.words.say("balance")).color(theme::TEXT));
+            ui.horizontal_wrapped(|ui| {
+                aside(ui, &self.words.say("balance-soon"));
+                let slider = Slider::new(&mut step, -balance::STEPS..=balance::STEPS).show_value(false);
+                if ui.add(slider).labelled_by(name.id).changed() {
+                    self.acts.push(Act::Balance(step));
+                }
+                aside(ui, &self.words.say("balance-fine"));
+            });
+            for (effect, key) in EFFECTS {
+                let mut value = call.effects.get(effect);
+                let name = ui.label(RichText::new(self.words.say(key)).color(theme::QUIET));
+                let slider = Slider::new(&mut value, 0.0..=effect.most()).max_decimals(1);
+                if ui.add(slider).labelled_by(name.id).changed() {
+                    self.acts.push(Act::Effect(effect, value));
+                }
+            }
+        });
+        ui.horizontal_wrapped(|ui| {
+            if !call.effects.is_off()
+                && quiet(ui, &self.words.say(if call.effects_on { "effects-off" } else { "effects-on" })).clicked()
+            {
+                self.acts.push(Act::SwitchEffects);
+            }
+            if primary(ui, &self.words.say("done")).clicked() {
+                self.typed.adjusts = false;
+            }
+        });
     }
 }

@@ -2,7 +2,7 @@
 
 use egui::{RichText, Spinner, TextEdit, Ui};
 
-use super::parts::{aside, card, code, field, heading, primary, quiet, title};
+use super::parts::{aside, card, code, field, heading, picture, primary, quiet, title};
 use super::{Page, Screens, waits};
 use crate::face::theme;
 use crate::facts::{Act, Facts, Meeting};
@@ -18,6 +18,9 @@ impl Screens {
         if title(ui, &self.say("invite-title"), Some(&self.say("back"))) {
             return self.go(Page::People);
         }
+        if facts.machine.asks_dht {
+            return card(ui, |ui| self.ask_for_dht(ui));
+        }
         match &facts.meeting {
             Meeting::Invites { name, link } => card(ui, |ui| self.show_link(ui, name, link.as_deref())),
             Meeting::Met(name) => card(ui, |ui| self.show_met(ui, "invite-done", name)),
@@ -31,6 +34,20 @@ impl Screens {
                 }
             }),
         }
+    }
+
+    /// Asks, once, whether BitTorrent's network may be used.
+    fn ask_for_dht(&mut self, ui: &mut Ui) {
+        heading(ui, &self.words.say("dht-ask"));
+        aside(ui, &self.words.say("dht-what"));
+        ui.horizontal_wrapped(|ui| {
+            if primary(ui, &self.words.say("dht-use")).clicked() {
+                self.acts.push(Act::UseDht(true));
+            }
+            if quiet(ui, &self.words.say("dht-without")).clicked() {
+                self.acts.push(Act::UseDht(false));
+            }
+        });
     }
 
     fn show_link(&mut self, ui: &mut Ui, name: &str, link: Option<&str>) {
@@ -57,6 +74,9 @@ impl Screens {
         if title(ui, &self.say("join-title"), Some(&self.say("back"))) {
             return self.go(Page::People);
         }
+        if facts.machine.asks_dht {
+            return card(ui, |ui| self.ask_for_dht(ui));
+        }
         match &facts.meeting {
             Meeting::Joins { answer } => card(ui, |ui| {
                 self.show_wait(ui, "join-looking");
@@ -70,6 +90,7 @@ impl Screens {
             other => card(ui, |ui| {
                 self.show_failed(ui, other);
                 aside(ui, &self.words.say("join-what"));
+                self.show_reading(ui, facts);
                 let entered = field(ui, &self.words.say("join-link"), &mut self.typed.link, LINK_MAX);
                 let link = self.typed.link.trim().to_owned();
                 let is_link = is_link(&link);
@@ -83,6 +104,20 @@ impl Screens {
                     self.acts.push(Act::Join { link, name });
                 }
             }),
+        }
+    }
+
+    /// Shows what the camera sees while it looks for a code, and the button for that.
+    fn show_reading(&mut self, ui: &mut Ui, facts: &Facts) {
+        let is_on = facts.machine.reads;
+        if is_on {
+            aside(ui, &self.words.say("code-hold"));
+            if let Some(preview) = &facts.machine.preview {
+                picture(ui, preview, &self.words.say("preview"));
+            }
+        }
+        if quiet(ui, &self.words.say(if is_on { "code-end" } else { "code-read" })).clicked() {
+            self.acts.push(Act::ReadCode(!is_on));
         }
     }
 

@@ -49,6 +49,8 @@ struct Typed {
     /// The person to be removed, if that is sure.
     removes: Option<common::config::PublicKey>,
     details_shown: bool,
+    /// True while sliders stand in place of the buttons of a call.
+    adjusts: bool,
     texts_shown: bool,
 }
 
@@ -98,6 +100,9 @@ impl Screens {
         let looks = |page| matches!(page, Page::Start | Page::Settings);
         if looks(page) != looks(self.page) {
             self.acts.push(Act::Preview(looks(page)));
+        }
+        if self.page == Page::Join {
+            self.acts.push(Act::ReadCode(false));
         }
         if matches!(self.page, Page::Invite | Page::Join) {
             self.acts.push(Act::Leave);

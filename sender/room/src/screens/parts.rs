@@ -7,6 +7,9 @@ use egui::{
 
 use crate::face::theme;
 
+/// Width of the camera's picture at most, points.
+const PREVIEW: f32 = 320.0;
+
 /// Shows a title, before it the way back if there is one; returns true if that was gone.
 pub(super) fn title(ui: &mut Ui, text: &str, back: Option<&str>) -> bool {
     let mut gone = false;
@@ -42,19 +45,20 @@ pub(super) fn ending(ui: &mut Ui, text: &str) -> Response {
 }
 
 fn coloured(ui: &mut Ui, text: &str, ground: Color32, letters: Color32) -> Response {
-    ui.scope(|ui| {
-        // Whatever the pointer and the keyboard do, the colours stay legible; the frame tells who has them.
-        let widgets = &mut ui.visuals_mut().widgets;
-        for state in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
-            (state.weak_bg_fill, state.bg_fill, state.bg_stroke) = (ground, ground, Stroke::NONE);
-        }
-        for state in [&mut widgets.hovered, &mut widgets.active] {
-            state.bg_stroke = Stroke::new(2.0, theme::TEXT);
-        }
-        let text = RichText::new(text).family(theme::strong()).color(letters);
-        ui.add(Button::new(text).wrap_mode(TextWrapMode::Extend))
-    })
-    .inner
+    let before = ui.visuals().widgets.clone();
+    // Whatever the pointer and the keyboard do, the colours stay legible; the frame tells who has them.
+    let widgets = &mut ui.visuals_mut().widgets;
+    for state in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
+        (state.weak_bg_fill, state.bg_fill, state.bg_stroke) = (ground, ground, Stroke::NONE);
+    }
+    for state in [&mut widgets.hovered, &mut widgets.active] {
+        state.bg_stroke = Stroke::new(2.0, theme::TEXT);
+    }
+    let text = RichText::new(text).family(theme::strong()).color(letters);
+    // In a scope of its own it would not go to the next row where it does not fit.
+    let response = ui.add(Button::new(text).wrap_mode(TextWrapMode::Extend));
+    ui.visuals_mut().widgets = before;
+    response
 }
 
 /// Shows a button among others.
@@ -105,6 +109,14 @@ pub(super) fn portrait(ui: &mut Ui, name: &str, size: f32, point: Option<Color32
     }
 }
 
+/// Shows the camera's picture, which a screen reader calls `name`.
+pub(super) fn picture(ui: &mut Ui, preview: &egui::TextureHandle, name: &str) {
+    let [width, height] = preview.size();
+    let wide = PREVIEW.min(ui.available_width());
+    let size = vec2(wide, wide * height as f32 / width.max(1) as f32);
+    ui.add(egui::Image::new((preview.id(), size)).corner_radius(8).alt_text(name));
+}
+
 /// Shows two heads that look at each other: Duet's mark.
 pub(super) fn mark(ui: &mut Ui, size: f32) {
     let (place, _) = ui.allocate_exact_size(vec2(size * 1.5, size), Sense::hover());
@@ -134,6 +146,19 @@ pub(super) fn code(ui: &mut Ui, text: &str, most: f32) {
         mesh.add_colored_rect(egui::Rect::from_min_size(min, vec2(cell, cell)), Color32::BLACK);
     }
     painter.add(mesh);
+}
+
+/// Lays buttons with strong letters, which have these texts, out in the middle.
+pub(super) fn centred<const N: usize>(ui: &mut Ui, texts: [&str; N], contents: impl FnOnce(&mut Ui)) {
+    let font = egui::FontId::new(egui::TextStyle::Button.resolve(ui.style()).size, theme::strong());
+    let padding = 2.0 * ui.spacing().button_padding.x;
+    let wide = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), theme::TEXT).size().x + padding;
+    let all: f32 = texts.into_iter().map(wide).sum::<f32>() + ui.spacing().item_spacing.x * (N as f32 - 1.0);
+    let free = (ui.available_width() - all).max(0.0) / 2.0;
+    ui.horizontal_wrapped(|ui| {
+        ui.add_space(free);
+        contents(ui);
+    });
 }
 
 /// Lays buttons out from the right, or below each other where that is too narrow.

@@ -2,7 +2,7 @@
 
 use egui::{RichText, Ui};
 
-use super::parts::{aside, at_right, card, ending, field, heading, mark, portrait, primary, quiet};
+use super::parts::{aside, at_right, card, centred, ending, field, heading, mark, portrait, primary, quiet};
 use super::{Page, Screens};
 use crate::face::theme;
 use crate::facts::{Act, Facts};
@@ -58,7 +58,7 @@ impl Screens {
         if let Some(news) = &facts.news {
             card(ui, |ui| {
                 ui.horizontal_wrapped(|ui| {
-                    ui.label(RichText::new(news).color(theme::TEXT));
+                    ui.label(RichText::new(self.words.of_engine(news)).color(theme::TEXT));
                     if quiet(ui, &self.words.say("close")).clicked() {
                         self.acts.push(Act::Read);
                     }
@@ -190,17 +190,16 @@ impl Screens {
                 ui.label(RichText::new(self.words.of_name("ringing", name)).heading().color(theme::TEXT));
                 aside(ui, &self.words.say("ringing-what"));
                 ui.add_space(6.0);
-                ui.horizontal_wrapped(|ui| {
-                    let free = (ui.available_width() - 240.0).max(0.0) / 2.0;
-                    ui.add_space(free);
-                    let take = primary(ui, &self.words.say("take"));
+                let [taking, declining] = ["take", "decline"].map(|key| self.words.say(key));
+                centred(ui, [&taking, &declining], |ui| {
+                    let take = primary(ui, &taking);
                     if take.clicked() {
                         self.acts.push(Act::Take(*key));
                     }
                     if ui.memory(|memory| memory.focused().is_none()) {
                         take.request_focus();
                     }
-                    if ending(ui, &self.words.say("decline")).clicked() {
+                    if ending(ui, &declining).clicked() {
                         self.acts.push(Act::Decline(*key));
                     }
                 });

@@ -1,16 +1,18 @@
 //! Camera, sound card and what this computer lacks: the first page of the first start, and the settings.
 
-use egui::{RichText, Spinner, Ui, vec2};
+use egui::{ProgressBar, RichText, Spinner, Ui};
 use shell::doctor::Status;
 
-use super::parts::{aside, card, heading, primary, quiet, title};
+use super::parts::{aside, card, heading, picture, primary, quiet, title};
 use super::{Page, Screens};
 use crate::face::theme;
-use crate::facts::{Act, Choice, Facts, Finding};
+use crate::facts::{Act, Choice, Facts, Finding, Machine};
 use crate::people::Answer;
+use crate::trial::Standing;
 
-/// Width of the camera's picture at most, points.
-const PREVIEW: f32 = 320.0;
+/// Level at the lower end of the bar, decibels below full scale, and its width at most, points.
+const LEVEL_DB: f32 = 60.0;
+const LEVEL_WIDTH: f32 = 320.0;
 
 impl Screens {
     pub(super) fn show_settings(&mut self, ui: &mut Ui, facts: &Facts) {
@@ -32,6 +34,7 @@ impl Screens {
             if let Some(spec) = self.show_choices(ui, cards, &always, &facts.machine.card) {
                 self.acts.push(Act::ChooseCard(spec));
             }
+            self.show_trial(ui, facts);
         });
         card(ui, |ui| {
             heading(ui, &self.words.say("answer"));
@@ -56,13 +59,29 @@ impl Screens {
         card(ui, |ui| self.show_checks(ui, facts.machine.checks.as_deref()));
     }
 
+    /// Shows how loud the microphone is, and the button of the tone.
+    fn show_trial(&mut self, ui: &mut Ui, facts: &Facts) {
+        let Machine { standing: Standing { is_open, trouble }, level, sounds, .. } = &facts.machine;
+        if let Some(trouble) = trouble {
+            ui.add(egui::Label::new(RichText::new(trouble).small().color(theme::BAD)).wrap());
+        }
+        if !is_open {
+            return;
+        }
+        aside(ui, &self.words.say("microphone"));
+        let share = level.map_or(0.0, |db| (1.0 + db / LEVEL_DB).clamp(0.0, 1.0));
+        let said = level.map_or_else(String::new, |db| format!("{db:.0} dB"));
+        let wide = LEVEL_WIDTH.min(ui.available_width());
+        ui.add(ProgressBar::new(share).desired_width(wide).fill(theme::LEVEL).text(said));
+        if quiet(ui, &self.words.say(if *sounds { "tone-end" } else { "tone-play" })).clicked() {
+            self.acts.push(Act::Sound(!sounds));
+        }
+    }
+
     fn show_cameras(&mut self, ui: &mut Ui, facts: &Facts) {
         heading(ui, &self.words.say("camera"));
         if let Some(preview) = &facts.machine.preview {
-            let [width, height] = preview.size();
-            let wide = PREVIEW.min(ui.available_width());
-            let size = vec2(wide, wide * height as f32 / width.max(1) as f32);
-            ui.add(egui::Image::new((preview.id(), size)).corner_radius(8).alt_text(self.words.say("preview")));
+            picture(ui, preview, &self.words.say("preview"));
         }
         match &facts.machine.cameras {
             None => self.show_search(ui, "camera-searching"),
@@ -120,8 +139,9 @@ impl Screens {
                 ui.label(RichText::new(sign).color(colour).family(theme::strong())).on_hover_text(self.words.say(key));
                 ui.vertical(|ui| {
                     ui.spacing_mut().item_spacing.y = 2.0;
-                    ui.add(egui::Label::new(RichText::new(detail).color(theme::TEXT)).wrap());
+                    ui.add(egui::Label::new(RichText::new(self.words.of_engine(detail)).color(theme::TEXT)).wrap());
                     if let Some(advice) = advice {
+                        let advice = self.words.of_engine(advice);
                         ui.add(egui::Label::new(RichText::new(advice).small().color(theme::QUIET)).wrap());
                     }
                 });

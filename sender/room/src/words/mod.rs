@@ -1,5 +1,8 @@
 //! The room's words, in the language of the person: one catalogue (Project Fluent) for each language, all complete.
 
+mod engine;
+
+use self::engine::{DEPTH_MAX, Template};
 use crate::people::What;
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
@@ -14,7 +17,11 @@ pub(crate) const LANGUAGES: [(&str, &str); 4] = [
 ];
 
 /// The words of one language.
-pub(crate) struct Words(FluentBundle<FluentResource>);
+pub(crate) struct Words {
+    bundle: FluentBundle<FluentResource>,
+    /// Sentences that the engine says; none: they are in this language already.
+    engine: Vec<Template>,
+}
 
 impl Words {
     /// Returns those of the environment's locale.
@@ -29,13 +36,15 @@ impl Words {
         let language = locale.get(..2).unwrap_or_default().to_ascii_lowercase();
         let known = LANGUAGES.iter().find(|(known, _)| *known == language);
         let &(language, text) = known.unwrap_or(&LANGUAGES[0]);
-        let language: LanguageIdentifier = language.parse().unwrap_or_default();
-        let mut bundle = FluentBundle::new_concurrent(vec![language]);
+        let identifier: LanguageIdentifier = language.parse().unwrap_or_default();
+        let mut bundle = FluentBundle::new_concurrent(vec![identifier]);
         // Marks around names are for texts of both directions, and for fonts that have them.
         bundle.set_use_isolating(false);
         let resource = FluentResource::try_new(text.to_owned()).unwrap_or_else(|(resource, _)| resource);
         let _ = bundle.add_resource(resource);
-        Self(bundle)
+        let (first, english) = LANGUAGES[0];
+        let engine = if language == first { Vec::new() } else { Template::all(english) };
+        Self { bundle, engine }
     }
 
     /// Returns a sentence that stands alone.
@@ -46,7 +55,7 @@ impl Words {
     /// Returns why a call did not come about.
     pub(crate) fn why(&self, what: &What) -> String {
         match what {
-            What::Failed(words) => words.clone(),
+            What::Failed(words) => self.of_engine(words),
             _ => self.say(&format!("why-{}", what.code())),
         }
     }
@@ -63,9 +72,27 @@ impl Words {
         self.said(key, Some(&args))
     }
 
+    /// Returns what the engine or the doctor says, in English, in this language; what is not in the catalogue stays as it is.
+    pub(crate) fn of_engine(&self, said: &str) -> String {
+        said.lines().map(|line| self.of_engine_within(line, 0)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn of_engine_within(&self, said: &str, depth: u32) -> String {
+        let found = self.engine.iter().find_map(|template| Some((template.key, template.parts(said)?)));
+        let Some((key, parts)) = found.filter(|_| depth < DEPTH_MAX) else { return said.to_owned() };
+        let mut args = FluentArgs::new();
+        for (name, part) in parts {
+            let is_sentence = Template::is_sentence(name);
+            args.set(name, if is_sentence { self.of_engine_within(part, depth + 1) } else { part.to_owned() });
+        }
+        self.said(key, Some(&args))
+    }
+
     fn said(&self, key: &str, args: Option<&FluentArgs<'_>>) -> String {
-        let Some(pattern) = self.0.get_message(key).and_then(|message| message.value()) else { return key.to_owned() };
-        self.0.format_pattern(pattern, args, &mut Vec::new()).into_owned()
+        let Some(pattern) = self.bundle.get_message(key).and_then(|message| message.value()) else {
+            return key.to_owned();
+        };
+        self.bundle.format_pattern(pattern, args, &mut Vec::new()).into_owned()
     }
 }
 
@@ -154,9 +181,74 @@ mod tests {
         }
         for key in known.keys() {
             let is_said = source.contains(&format!("\"{key}\""))
+                || key.starts_with(engine::KEYS)
                 || key.strip_prefix("why-").is_some_and(|code| WHYS.contains(&code));
             assert!(is_said, "`{key}` is in the catalogue, but nobody says it");
         }
+    }
+
+    /// Returns all of a folder's sources, and of those in it; lines that go on are joined.
+    fn sources(folder: &str) -> String {
+        let mut all = String::new();
+        let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|found| found == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                all += &text.split("\\\n").map(str::trim_start).collect::<String>();
+            }
+        }
+        all
+    }
+
+    /// The engine says what the catalogue expects of it: each run of words stands in its sources.
+    #[test]
+    fn the_engine_says_what_is_in_the_catalogue() {
+        let folders =
+            ["receiver/showing/src", "sender/sending/src", "common/shell/src", "common/net/src", "common/src/reach"];
+        let said: String = folders.into_iter().map(sources).collect();
+        for template in Template::all(LANGUAGES[0].1) {
+            for words in template.words() {
+                let words = words.trim_matches([' ', ',', ';', ':', '(', ')', '.', '%', '\u{2019}']);
+                let is_said = said.contains(words) || said.contains(&words.to_lowercase());
+                assert!(is_said, "{}: nobody says `{words}`", template.key);
+            }
+        }
+    }
+
+    #[test]
+    fn sentences_of_the_engine_are_said_in_each_language() {
+        let german = Words::of("de");
+        for (said, wanted) in [
+            ("Picture 43 ms behind, line good", "Bild 43 ms später, Leitung gut"),
+            (
+                "Picture 43 ms behind, line poor: 12 % of pictures damaged, held up 151 ms by the computer there; sound 20 ms behind",
+                "Bild 43 ms später, Leitung schlecht: 12 % der Bilder beschädigt, aufgehalten 151 ms durch den Computer dort; Ton 20 ms später",
+            ),
+            (
+                "You record this call\nPicture 9 ms behind, line good",
+                "Du zeichnest diesen Anruf auf\nBild 9 ms später, Leitung gut",
+            ),
+            (
+                "Clara has been missing for 1 min 2 s; this computer has no network",
+                "Clara ist seit 1 min 2 s weg; dieser Computer hat kein Netz",
+            ),
+            (
+                "Camera lost: no picture from Clara for 4 s; the computer there tries to open it again",
+                "Kamera verloren: seit 4 s kein Bild von Clara; der Computer dort versucht sie wieder zu öffnen",
+            ),
+            ("Something that nobody has translated", "Something that nobody has translated"),
+            ("", ""),
+        ] {
+            assert_eq!(german.of_engine(said), wanted);
+            assert_eq!(Words::of("en").of_engine(said), said);
+        }
+        // Names are nobody's sentences, however they read.
+        assert_eq!(
+            german.of_engine("line good left 3 s ago; looking again"),
+            "line good ging vor 3 s; es wird weiter gesucht"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, CreateWindowAux, ImageFormat,
-    MOTION_NOTIFY_EVENT, Window, WindowClass,
+    KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, Window, WindowClass,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -71,6 +71,14 @@ impl Screen {
         self.fake(BUTTON_PRESS_EVENT, 1, (0, 0));
         std::thread::sleep(HELD);
         self.fake(BUTTON_RELEASE_EVENT, 1, (0, 0));
+    }
+
+    /// Presses a key of the usual keyboard, by its number, as long as a person does.
+    pub(crate) fn press(&self, key: u8) {
+        self.fake(KEY_PRESS_EVENT, key, (0, 0));
+        std::thread::sleep(HELD);
+        self.fake(KEY_RELEASE_EVENT, key, (0, 0));
+        std::thread::sleep(HELD);
     }
 
     fn fake(&self, event: u8, detail: u8, (x, y): (i16, i16)) {
