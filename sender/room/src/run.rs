@@ -118,9 +118,10 @@ impl Room {
     fn call(&mut self, waiting: Waiting) -> Result<(), Failure> {
         self.behind.lookout.end_preview();
         let (held, toolkit, people) = (self.held.clone(), Rc::clone(&self.toolkit), self.people.clone());
-        let facts = &mut toolkit.borrow_mut().pages.facts;
-        (facts.news, facts.call) = (None, InCall::default());
-        facts.texts.clear();
+        self.change(|facts| {
+            (facts.news, facts.call) = (None, InCall::default());
+            facts.texts.clear();
+        });
         let mut attendant = Attendant::default();
         let shown = waiting.show(&held, || attendant.attend(&people, &mut toolkit.borrow_mut().pages));
         let _ = self.held.set_fullscreen(false);
@@ -224,8 +225,11 @@ impl Room {
     fn on_event(&mut self, event: Event) {
         match event {
             Event::Rings(who) => {
-                let words = &self.toolkit.borrow().pages.screens.words;
-                self.ringing = Some(Ringing::begin(&self.flags, words, who.clone(), &self.elsewhere.0));
+                let ringing = {
+                    let words = &self.toolkit.borrow().pages.screens.words;
+                    Ringing::begin(&self.flags, words, who.clone(), &self.elsewhere.0)
+                };
+                self.ringing = Some(ringing);
                 self.change(|facts| facts.rings = Some(who));
                 self.raise();
             }

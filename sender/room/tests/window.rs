@@ -206,7 +206,7 @@ fn a_code_held_before_the_camera_is_joined_with_by_keys() {
     let more = format!("[network]\ndht = false\n[video]\nsource = \"y4m:{}:loop\"\n", film.display());
     let clara = Person::start("clara-with-code", &[], "stun = []\n", &more, &[]);
     until("the first page", || clara.shot("first page").and_then(|shot| shot.centre_of(NEXT)));
-    clara.screen.point(640, 360);
+    clara.screen.give_keyboard();
     // Settings, "Invite somebody", "I have a link".
     [TAB, TAB, TAB, ENTER].into_iter().for_each(|key| clara.screen.press(key));
     // No button is meant to be pressed next there until a link is known.

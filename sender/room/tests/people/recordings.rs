@@ -18,6 +18,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// Returns the number of a recording's frames, of which the first stands alone; none: it is not complete.
 fn frames(path: &Path) -> Option<usize> {
     let mut reader = ContainerReader::new(File::open(path).ok()?).ok()?;
+    // Else it could begin anywhere.
+    assert!(reader.params().codec.profile.states() > 0, "nothing is predicted here");
     let mut frames = 0;
     while let Some(entry) = reader.next_entry().unwrap() {
         let Entry::Frame(FileFrame { number, content: Content::Blocks { reference, .. } }) = entry else { return None };

@@ -10,7 +10,7 @@ use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
     Atom, AtomEnum, BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, CreateWindowAux, ImageFormat,
-    KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, Window, WindowClass,
+    InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, MapState, Window, WindowClass,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -71,6 +71,18 @@ impl Screen {
         self.fake(BUTTON_PRESS_EVENT, 1, (0, 0));
         std::thread::sleep(HELD);
         self.fake(BUTTON_RELEASE_EVENT, 1, (0, 0));
+    }
+
+    /// Gives the keyboard to the window that is seen, as a window manager does.
+    pub(crate) fn give_keyboard(&self) {
+        let windows = self.connection.query_tree(self.root).unwrap().reply().unwrap().children;
+        let is_seen = |window: &&Window| {
+            let attributes = self.connection.get_window_attributes(**window).unwrap().reply();
+            attributes.is_ok_and(|attributes| attributes.map_state == MapState::VIEWABLE)
+        };
+        let window = windows.iter().find(is_seen).expect("there is no window");
+        let given = self.connection.set_input_focus(InputFocus::PARENT, *window, x11rb::CURRENT_TIME);
+        given.unwrap().check().unwrap();
     }
 
     /// Presses a key of the usual keyboard, by its number, as long as a person does.
