@@ -513,3 +513,33 @@ fn sound_that_nobody_has_asked_for_breaks_the_protocol() {
     assert!(receiver.on_control(late(5), path).is_err());
     assert!(receiver.on_control(ControlMessage::SoundEnds { next: 5 }, path).is_err());
 }
+
+#[test]
+fn a_recording_begins_in_the_middle_and_pauses_and_goes_on_on_one_connection() {
+    for seed in 0..4 {
+        let mut call = Call::new(STEREO, 0.05, seed);
+        call.receiver.0.pause_recording();
+        call.disconnect();
+        call.connect(true);
+        call.run(Duration::from_secs(1));
+        assert!(call.recorded.is_empty() && call.lost > 0, "seed {seed}");
+        for part in 0..3 {
+            call.receiver.0.record();
+            call.run(Duration::from_secs(2));
+            call.receiver.0.pause_recording();
+            // What was asked for still comes, and is of no recording.
+            call.run(Duration::from_secs(1));
+            // What was on its way when it paused may lack, and nothing before it.
+            let context = format!("seed {seed}, part {part}");
+            let lacks = |sound: &RecordedSound| !matches!(sound.fate, SoundFate::Sound(_));
+            let whole = call.recorded.iter().position(lacks).unwrap_or(call.recorded.len());
+            let kept = Duration::from_secs(1) * (64 * whole as u32) / 48_000;
+            assert!((1_600..2_300).contains(&kept.as_millis()), "{context}: {kept:?}");
+            call.recorded.truncate(whole);
+            call.check(call.first(), &context);
+            call.recorded.clear();
+        }
+        call.hang_up();
+        assert!(call.recorded.is_empty() && call.receiver.0.lacking().is_zero(), "seed {seed}");
+    }
+}

@@ -197,7 +197,7 @@ impl OpenDecoder {
         let AssembledFrame { id, reference, frame, capture, sent, last_received, .. } = assembled;
         let tap = stage.recording.tap();
         // A recording that begins meanwhile begins with one.
-        if std::mem::replace(&mut self.was_recorded, tap.is_some()) < tap.is_some() && reference > 0 {
+        if !std::mem::replace(&mut self.was_recorded, tap.is_some()) && tap.is_some() && reference > 0 {
             self.decoder.ask_alone();
         }
         let outcome = self.decoder.decode(id, reference, frame, picture)?;

@@ -142,7 +142,7 @@ impl ReceiverLink {
     /// Gives a datagram to the recording, which begins where the stream is.
     fn record(&mut self, bytes: &[u8], now: Timestamp) {
         let tap = self.recording.tap();
-        let begins = std::mem::replace(&mut self.was_recorded, tap.is_some()) < tap.is_some();
+        let begins = !std::mem::replace(&mut self.was_recorded, tap.is_some()) && tap.is_some();
         let (Some(tap), Some(stream), true) = (tap, &mut self.recorded, self.stream.is_streaming()) else { return };
         if begins {
             *stream = Arc::new(Recorded { start: self.next, ..(**stream).clone() });

@@ -22,6 +22,11 @@ const ALONE: &str = "[network]\ndht = false\n[video]\nsource = \"pattern:size=64
 /// Numbers of keys.
 const TAB: u8 = 23;
 const ENTER: u8 = 36;
+/// The colour of the dot that tells of a recording, and its pixels at least.
+const DOT: u32 = 0x00ff_8f86;
+const DOT_PIXELS: usize = 20;
+/// The colour of the button that ends a call.
+const HANG_UP: u32 = 0x00b9_3536;
 /// Colours of a page at most; a picture has more.
 const PAGE_COLOURS: usize = 6_000;
 
@@ -99,6 +104,18 @@ impl Person {
         }
     }
 
+    /// Presses that key so often, each time once the frame of what has the keyboard has moved: a busy program takes two presses for one.
+    fn move_on(&self, key: u8, count: usize) {
+        for _ in 0..count {
+            let before = self.screen.shot().map(|shot| shot.place_of(NEXT));
+            self.screen.press(key);
+            until(&format!("{}: the frame", self.name), || {
+                let now = self.shot("frame").map(|shot| shot.place_of(NEXT));
+                (now != before).then_some(())
+            });
+        }
+    }
+
     fn shot(&self, name: &str) -> Option<Shot> {
         let shot = self.screen.shot()?;
         if let Some(folder) = std::env::var_os("DUET_SHOTS") {
@@ -144,6 +161,23 @@ fn two_strangers_see_each_other_after_a_few_clicks() {
     robert.press_next("take", true);
     clara.sees_a_picture();
     robert.sees_a_picture();
+    robert.screen.give_keyboard();
+    // The buttons come when something moves, and stay while it does.
+    let mut column = 500;
+    until("the buttons", || {
+        column = 1_100 - column;
+        robert.screen.point(column, 200);
+        robert.shot("buttons").filter(|shot| shot.centre_of(HANG_UP).is_some())
+    });
+    // Without a microphone "Record" is the seventh.
+    robert.move_on(TAB, 7);
+    robert.screen.press(ENTER);
+    for person in [&robert, &clara] {
+        until(&format!("{}: the dot", person.name), || {
+            person.shot("recorded").filter(|shot| shot.count(DOT) >= DOT_PIXELS)
+        });
+    }
+    until("the recording", || fs::read_dir(robert.home.join("Duet")).ok()?.next().map(drop));
 }
 
 /// The transcript of a first evening: two empty homes behind two routers, and nothing is done but what is clicked and sent in a message.
@@ -208,11 +242,13 @@ fn a_code_held_before_the_camera_is_joined_with_by_keys() {
     until("the first page", || clara.shot("first page").and_then(|shot| shot.centre_of(NEXT)));
     clara.screen.give_keyboard();
     // Settings, "Invite somebody", "I have a link".
-    [TAB, TAB, TAB, ENTER].into_iter().for_each(|key| clara.screen.press(key));
+    clara.move_on(TAB, 3);
+    clara.screen.press(ENTER);
     // No button is meant to be pressed next there until a link is known.
     until("the page that joins", || clara.shot("join page").filter(|shot| shot.centre_of(NEXT).is_none()));
     // "Back", "Read the code with the camera".
-    [TAB, TAB, ENTER].into_iter().for_each(|key| clara.screen.press(key));
+    clara.move_on(TAB, 2);
+    clara.screen.press(ENTER);
     clara.press_next("join with the code", true);
     clara.press_next("call now", true);
     fs::remove_file(&film).unwrap();

@@ -16,6 +16,31 @@ pub use self::hostile::Conduct;
 /// Nodes that stay, as the well-known ones do by which the network is entered.
 const LASTING: usize = 4;
 
+/// Port of nodes at addresses of their own.
+pub const PORT: u16 = 6881;
+
+/// Nodes at addresses of their own, until this is dropped.
+#[derive(Debug)]
+pub struct Scattered(#[allow(dead_code, reason = "the nodes end with it")] Vec<Dht>);
+
+/// Starts a node at each of these addresses, of which each must be of another network, as on the internet; they enter their network by the
+/// first. Returns once all are in it. Must not be called on a tokio runtime.
+pub fn scatter(addresses: &[Ipv4Addr]) -> io::Result<Scattered> {
+    let first = addresses.first().ok_or_else(|| io::Error::other("an IPv4 address for each node is needed"))?;
+    let entrance = format!("{first}:{PORT}");
+    let start = |address: &Ipv4Addr| {
+        let mut node = Dht::builder();
+        let node = node.server_mode().bootstrap(&[&entrance]);
+        node.bind_address(*address).port(PORT).build()
+    };
+    let nodes = addresses.iter().map(start).collect::<io::Result<Vec<_>>>()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    for node in &nodes[1..] {
+        runtime.block_on(node.clone().as_async().bootstrapped());
+    }
+    Ok(Scattered(nodes))
+}
+
 /// A network of nodes.
 #[derive(Debug)]
 pub struct Nodes {

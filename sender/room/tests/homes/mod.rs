@@ -7,14 +7,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use mainline::Dht;
 use nix::sched::{CloneFlags, setns};
 
 /// Addresses of servers that tell an address.
 const SERVERS: [&str; 2] = ["11.0.99.9:3478", "11.0.99.10:3478"];
 /// Nodes of the DHT, each in a network of its own.
 const NODES: u8 = 8;
-const NODES_PORT: u16 = 6881;
 /// Bytes of a STUN message before its attributes, and the number at their fifth (RFC 8489).
 const STUN_HEAD: usize = 20;
 const COOKIE: u32 = 0x2112_a442;
@@ -111,17 +109,7 @@ impl World {
                 let socket = UdpSocket::bind(server).unwrap();
                 std::thread::spawn(move || tell_addresses(&socket));
             }
-            let entrance = format!("{}:{NODES_PORT}", nodes[0]);
-            let node = |address: &Ipv4Addr| {
-                let mut node = Dht::builder();
-                let node = node.server_mode().bootstrap(&[&entrance]);
-                node.bind_address(*address).port(NODES_PORT).build().unwrap()
-            };
-            let nodes: Vec<_> = nodes.iter().map(node).collect();
-            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            for node in &nodes[1..] {
-                runtime.block_on(node.clone().as_async().bootstrapped());
-            }
+            let _nodes = nodes::scatter(&nodes).unwrap();
             ready.send(()).unwrap();
             let _ = ends.recv();
         });
@@ -135,9 +123,9 @@ impl World {
 
     /// Returns what a machine in it has to know, as lines of the section `[expert]`.
     pub(crate) fn knowledge() -> String {
-        let nodes: Vec<_> = (1..=4).map(|n| format!("\"11.7.{n}.1:{NODES_PORT}\"")).collect();
+        let entrances: Vec<_> = (1..=4).map(|n| format!("\"11.7.{n}.1:{}\"", nodes::PORT)).collect();
         let servers = SERVERS.map(|server| format!("\"{server}\""));
-        format!("stun = [{}]\ndht_nodes = [{}]\n", servers.join(", "), nodes.join(", "))
+        format!("stun = [{}]\ndht_nodes = [{}]\n", servers.join(", "), entrances.join(", "))
     }
 }
 

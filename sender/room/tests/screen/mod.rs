@@ -166,6 +166,16 @@ impl Shot {
         Some((x, y + 8))
     }
 
+    /// Returns where that colour is: the first pixel that has it, and how many have.
+    pub(crate) fn place_of(&self, colour: u32) -> (Option<usize>, usize) {
+        (self.pixels.iter().position(|&pixel| pixel == colour), self.count(colour))
+    }
+
+    /// Returns how many pixels have that colour.
+    pub(crate) fn count(&self, colour: u32) -> usize {
+        self.pixels.iter().filter(|&&pixel| pixel == colour).count()
+    }
+
     /// Returns how many colours it has.
     pub(crate) fn colours(&self) -> usize {
         self.pixels.iter().collect::<HashSet<_>>().len()

@@ -157,7 +157,7 @@ mod tests {
         let report = held.report().unwrap();
         let whole = || Fate::Used(Gaps::default());
         assert_eq!((report.hash, report.fates), (None, vec![whole(), Fate::LacksReference, Fate::NotUsed, whole()]));
-        let mut without = Held::new(0);
+        let mut without = Held::<u32>::new(0);
         without.ask_alone();
         assert!(!without.asks_alone);
     }
