@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use calling::Handle;
 use common::units::Bitrate;
+use net::clock::unix_ms;
 use net::quoted::Quoted;
 
 use crate::balance;
 use crate::facts::{Act, InCall};
 use crate::pages::RoomPages;
 use crate::people::People;
-use crate::run::unix_ms;
 
 /// The window's part of a call.
 #[derive(Default)]

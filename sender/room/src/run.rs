@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use egui::ColorImage;
+use net::clock::unix_ms;
 use net::failure::Failure;
 use net::lock::lock;
 use shell::cli::CommonFlags;
@@ -30,10 +31,6 @@ use crate::words::Words;
 const LOOK: Duration = Duration::from_millis(60);
 /// Time from one look at how things stand to the next.
 const RENEW_MS: u64 = 500;
-
-pub(crate) fn unix_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
-}
 
 /// The room.
 struct Room {
