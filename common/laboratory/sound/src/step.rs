@@ -27,8 +27,8 @@ const PICTURE: (&str, &str) = ("strip:size=640x360:fps=30", "6M");
 const DISPLAY_MS: f64 = 8.0;
 /// The strip's time is a whole millisecond, rounded down; on average it is so much later.
 const ROUNDED_MS: f64 = 0.5;
-/// Time around a clap whose pictures count, ms.
-const AROUND_MS: f64 = 500.0;
+/// Time before a line of the statistics that it tells of, ms: the clap and the pictures that came out in it count.
+const TOLD_MS: f64 = 1_000.0;
 /// Longest delay of a clap or a picture, ms: the strip and the clicks repeat.
 const DELAY_MS_MAX: f64 = 900.0;
 /// Steps of the lane that are looked at.
@@ -178,21 +178,23 @@ fn shown(folder: &Path) -> Result<Vec<[f64; 3]>> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-/// Delays around a clap, ms: of the ear and the eye, and the step between them that was shown.
-type Second = (f64, f64, Option<f64>);
+/// Delays of what came out in a second, ms: of the ear and the eye, and the step between them that was shown.
+type Second = (f64, f64, f64);
 
 fn seconds(report: &Report, card_ms: f64, seen: &Receiver<Seen>, shown: &[[f64; 3]]) -> Vec<Second> {
     let pictures: Vec<Seen> = seen.try_iter().collect();
-    let clap = |&heard: &f64| {
+    let second = |&[told_ms, ear_shown_ms, eye_shown_ms]: &[f64; 3]| {
+        let is_told = |at_ms: f64| (told_ms - TOLD_MS..told_ms).contains(&at_ms);
+        let heard = *report.claps_heard.iter().rfind(|&&heard| is_told((heard + report.unix_us) / 1e3))?;
         let sent = report.claps_sent.iter().rfind(|&&sent| sent < heard)?;
-        let (ear_ms, at_ms) = ((heard - sent) / 1e3 + card_ms, (heard + report.unix_us) / 1e3);
-        let near = pictures.iter().filter(|(came, _)| (came - at_ms).abs() < AROUND_MS);
-        let mut eyes: Vec<f64> = near.map(|(came, shows)| came - shows - ROUNDED_MS + DISPLAY_MS).collect();
+        let ear_ms = (heard - sent) / 1e3 + card_ms;
+        let came = pictures.iter().filter(|(came, _)| is_told(*came));
+        let mut eyes: Vec<f64> = came.map(|(came, shows)| came - shows - ROUNDED_MS + DISPLAY_MS).collect();
         let eye_ms = quantile(&mut eyes, 0.5);
-        let told = shown.iter().find(|told| told[0] > at_ms).map(|told| told[2] - told[1]);
-        (ear_ms < DELAY_MS_MAX && eye_ms < DELAY_MS_MAX).then_some((ear_ms, eye_ms, told))
+        let second = (ear_ms, eye_ms, eye_shown_ms - ear_shown_ms);
+        (ear_ms < DELAY_MS_MAX && eye_ms < DELAY_MS_MAX).then_some(second)
     };
-    report.claps_heard.iter().filter_map(clap).collect()
+    shown.iter().filter_map(second).collect()
 }
 
 fn quantile(values: &mut [f64], share: f64) -> f64 {
@@ -215,9 +217,9 @@ impl Row {
             quantile(&mut seconds.iter().filter_map(value).collect::<Vec<_>>(), share)
         };
         let apart = |second: &Second| Some((second.1 - second.0).abs());
-        let wrong = |second: &Second| second.2.map(|told| (told - (second.1 - second.0)).abs());
+        let signed = |second: &Second| Some(second.2 - (second.1 - second.0));
+        let wrong = |second: &Second| signed(second).map(f64::abs);
         let (apart_p95, wrong_p95) = (of(&apart, 0.95), of(&wrong, 0.95));
-        let signed = |second: &Second| second.2.map(|told| told - (second.1 - second.0));
         let cells = vec![
             of(&|second| Some(second.0), 0.5),
             of(&|second| Some(second.1), 0.5),
@@ -266,7 +268,7 @@ mod tests {
         }
         let report = Report { unix_us: 1e9, claps_sent: vec![900e3], claps_heard: vec![931e3], ..Report::default() };
         let seconds = seconds(&report, 2.0, &seen, &[[1e6 + 1_000.0, 30.0, 45.5]]);
-        assert_eq!(seconds, [(33.0, 47.5, Some(15.5))]);
+        assert_eq!(seconds, [(33.0, 47.5, 15.5)]);
         let row = Row::of(&seconds);
         assert_eq!((row.apart_p95, row.wrong_p95), (14.5, 1.0));
     }

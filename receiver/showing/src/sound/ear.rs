@@ -19,13 +19,19 @@ pub struct Ear {
 }
 
 impl Ear {
-    /// Returns the time from the microphone there to the air here, us. `offset_us`: the sender's clock less this one's. None: nothing is
-    /// heard.
-    pub(super) fn delay_us(&self, offset_us: i64) -> Option<i64> {
+    /// Returns the time of this machine at which something comes into the air here, less the sender's time at which it came to the
+    /// microphone there, us. None: nothing is heard.
+    pub(super) fn between_us(&self) -> Option<i64> {
         let heard = self.observed.heard()?;
         let local_us = clock::of_monotonic(heard.local_us).as_us() as i64;
         let out_us = i64::from(self.output_latency_frames) * 1_000_000 / i64::from(RATE_HZ);
-        Some(local_us.saturating_sub((heard.capture_us as i64).saturating_sub(offset_us)).saturating_add(out_us))
+        Some(local_us.saturating_sub(heard.capture_us as i64).saturating_add(out_us))
+    }
+
+    /// Returns the time from the microphone there to the air here, us. `offset_us`: the sender's clock less this one's. None: nothing is
+    /// heard.
+    pub(super) fn delay_us(&self, offset_us: i64) -> Option<i64> {
+        Some(self.between_us()?.saturating_add(offset_us))
     }
 }
 
