@@ -16,8 +16,10 @@ const LOOK: Duration = Duration::from_millis(100);
 /// `auto` waits so long for the JACK server that it had before it takes ALSA: a card that is taken meanwhile would keep the server
 /// from starting anew.
 const JACK_AWAITED_US: u64 = 10_000_000;
-/// An attempt that makes halves in vain is made half as often after each, down to once in 1.6 s.
-const FAILED_MAX: u32 = 4;
+/// Attempts that make halves in vain and are soon made again: a server that starts answers before its card runs.
+const FAILED_SOON: u32 = 4;
+/// After those an attempt is made half as often each time, so many times: down to once in 1.6 s.
+const HALVED_MAX: u32 = 4;
 /// Whoever ends waits so long for a driver.
 const END: Duration = Duration::from_secs(2);
 
@@ -176,12 +178,12 @@ impl Waiting {
 
     /// Notes an attempt that failed. `has_made`: halves had been made for it, which others have taken notice of.
     fn on_failed(&mut self, has_made: bool) {
-        self.failed = if has_made { (self.failed + 1).min(FAILED_MAX) } else { 0 };
+        self.failed = if has_made { (self.failed + 1).min(FAILED_SOON + HALVED_MAX) } else { 0 };
     }
 
     /// Returns the time until the next attempt.
     fn wait(&self) -> Duration {
-        LOOK * (1 << self.failed)
+        LOOK * (1 << self.failed.saturating_sub(FAILED_SOON))
     }
 
     fn on_open(&mut self) {
@@ -224,8 +226,20 @@ mod tests {
             waiting.wait().as_millis()
         };
         assert_eq!([false, false].map(&mut after), [100, 100], "a server that does not answer is soon there");
-        assert_eq!([true; 6].map(&mut after), [200, 400, 800, 1600, 1600, 1600]);
+        assert_eq!([true; 10].map(&mut after), [100, 100, 100, 100, 200, 400, 800, 1600, 1600, 1600]);
         assert_eq!(after(false), 100);
+    }
+
+    #[test]
+    fn a_server_that_is_ready_within_a_second_is_found_soon() {
+        for ready_ms in 0..=1_000 {
+            let (mut waiting, mut now_ms) = (Waiting::default(), 0);
+            while now_ms < ready_ms {
+                waiting.on_failed(true);
+                now_ms += waiting.wait().as_millis();
+            }
+            assert!(now_ms - ready_ms < 400, "ready after {ready_ms} ms, found after {now_ms}");
+        }
     }
 
     #[test]
