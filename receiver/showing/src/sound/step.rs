@@ -73,7 +73,7 @@ impl Audible {
     }
 }
 
-/// What was seen and heard at the time of a picture. What is known of the sender's clock changes by milliseconds on a line with jitter,
+/// Ear and eye at the time of a picture. The offset that is known of the sender's clock changes by milliseconds on a line with jitter,
 /// so it enters only when delays are told: the same offset for all of them.
 #[derive(Clone, Copy, Debug)]
 struct Instant {
@@ -84,7 +84,7 @@ struct Instant {
     ear_us: Option<i64>,
 }
 
-/// Change of what is known of the sender's clock from which on it is another clock, us.
+/// Change of the offset of the sender's clock from which on it is another clock, us.
 const OTHER_CLOCK_US: u64 = 100_000;
 
 /// Returns the median of times between the two clocks as a delay, ms. `offset_us`: the sender's clock less this one's.
@@ -102,7 +102,7 @@ pub struct Step {
     pictures: VecDeque<Instant>,
     eye_ms: Option<f64>,
     ear_ms: Option<f64>,
-    /// What was known of the sender's clock at the last picture, us.
+    /// Offset of the sender's clock at the last picture, us.
     offset_us: i64,
     /// Times of the last picture shown and of the last packet of sound, with the number of these.
     seen: Option<Timestamp>,
