@@ -92,6 +92,7 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<Receive
         talk: None,
         view: Arc::default(),
         recording: Default::default(),
+        is_last: true,
     };
     tracing::info!("sending every picture back, for `sender --latency-test` at the other side");
     let Sending { mut link, threads, .. } = sending;

@@ -57,6 +57,7 @@ pub(crate) fn run(config: &ReceiverConfig, sinks: &[SinkSpec], frames: Option<u6
         talk: None,
         view: Arc::default(),
         recording: Default::default(),
+        is_last: true,
     };
     run_over(network, config, Shows::Specs(sinks), frames, move |mut link| {
         if let Some(sound) = &mut sound {

@@ -8,7 +8,7 @@ use common::config::table::help;
 use common::config::{Program, SenderConfig, resolve_sender};
 use net::failure::Failure;
 use sending::source::{FORMS, SourceSpec};
-use shell::cli::{Command, CommonFlags, call, replace};
+use shell::cli::{Command, CommonFlags, call, call_all, replace};
 use shell::config::load;
 use showing::Resolved as Receiving;
 
@@ -55,12 +55,13 @@ pub(crate) enum Task {
     /// Commands of both daemons.
     #[command(flatten)]
     Common(Command),
-    /// Call a machine that was introduced: both pictures over one connection, again and again until you end it. The
-    /// other side types the same
+    /// Call a machine that was introduced, or up to three at once, a band: both pictures over one connection with each, again and
+    /// again until you end it. Everybody types the same, with the names of all others
     #[command(after_help = format!("Sources: {FORMS}\n{}", showing::sink::HELP))]
     Call {
-        /// Whom: the name from `invite` or `join`. Unless there are several, it may be left out
-        name: Option<String>,
+        /// Whom: names from `invite` or `join`, three at most. If only one is known, it may be left out
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
         /// Sink of the other's pictures; may be repeated. See below
         #[arg(long, value_name = "SPEC")]
         sink: Vec<String>,
@@ -92,12 +93,14 @@ pub(crate) struct Resolved {
     pub(crate) source: SourceSpec,
     /// Description of the picture that is received over the same connection, if one is.
     pub(crate) receiving: Option<Receiving>,
+    /// The further members of a band, each with the description of what is received of it.
+    pub(crate) others: Vec<(SenderConfig, Receiving)>,
 }
 
 /// Reads the configuration file, lays the flags over it and checks everything.
 pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     let called = match &cli.command {
-        Some(Task::Call { name, sink }) => Some((name.as_deref(), sink)),
+        Some(Task::Call { names, sink }) => Some((names, sink)),
         _ => None,
     };
     let (mut file, path) = load(cli.common.config.as_deref(), Program::Sender)?;
@@ -107,8 +110,16 @@ pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     replace(&mut file.network.beside, cli.beside.clone());
     replace(&mut file.codec.prediction, cli.prediction.clone());
     cli.common.apply(&mut file)?;
-    if let Some((name, _)) = called {
-        call(&cli.common, name, &mut file)?;
+    let members = match called {
+        Some((names, _)) => call_all(&cli.common, names, &file)?,
+        None => Vec::new(),
+    };
+    let members: Vec<_> = match &members[..] {
+        [only] => vec![only.clone()],
+        several => several.iter().zip(0..).map(|(member, place)| calling::of_member(member, place)).collect(),
+    };
+    if let Some(first) = members.first() {
+        file = first.clone();
     }
     let is_known = |name: &&str| file.peers.iter().any(|peer| peer.name.as_deref() == Some(*name));
     if let Some(name) = cli.link_test.as_deref().filter(is_known) {
@@ -135,7 +146,13 @@ pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
         }
         None => None,
     };
-    Ok(Resolved { config, source, receiving })
+    let others = members.iter().skip(1).map(|member| {
+        let mut config = resolve_sender(member).map_err(|error| Failure::in_file(path, &error))?;
+        config.shared.file = path.map(Path::to_owned);
+        Ok((config, calling::of_one_file(member, sinks, path)?))
+    });
+    let others = others.collect::<Result<_, Failure>>()?;
+    Ok(Resolved { config, source, receiving, others })
 }
 
 #[cfg(test)]

@@ -52,6 +52,7 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, receiving: &Resolved
         talk: None,
         view: Arc::default(),
         recording: Default::default(),
+        is_last: true,
     };
     let (Sending { mut link, threads, .. }, rate) = (sending, config.rate);
     let counted = Arc::clone(&trips);

@@ -11,7 +11,7 @@ mod sound_test;
 
 use std::process::ExitCode;
 
-use calling::Call;
+use calling::{Band, Call};
 use common::config::SenderConfig;
 use net::failure::Failure;
 use sending::source::SourceSpec;
@@ -47,7 +47,7 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
     if let Some(Task::Common(command)) = &cli.command {
         commands::hide(command)?;
     }
-    let Resolved { config, source, receiving } = resolve(cli)?;
+    let Resolved { config, source, receiving, others } = resolve(cli)?;
     let command = match cli.command.clone() {
         Some(Task::Common(command)) => command,
         Some(Task::Call { .. } | Task::SoundTest { .. }) | None => Command::Run,
@@ -62,6 +62,9 @@ fn dispatch(cli: &Cli) -> Result<(), Failure> {
             signals::serve();
             match receiving {
                 Some(receiving) if cli.latency_test => latency::run(&config, &source, &receiving),
+                Some(receiving) if !others.is_empty() => {
+                    Band::open(&config, &source, &receiving, &others, cli.common.frames)?.run()
+                }
                 Some(receiving) => call(&config, &source, &receiving, cli.common.frames),
                 None => run::run(&config, &source, cli.common.frames),
             }

@@ -22,11 +22,11 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u
     let waker = Waker::default();
     let own = OwnSide::new(config.rate, config.rate_most, config.effects);
     let mut sound = Sound::start(&config.shared, &waker, false, config.record.is_some())?;
-    let side = sound.as_ref().map(|sound| sound.audible.side.clone());
+    let side = sound.as_ref().map(|sound| sound.audible().side.clone());
     let start = Start { frames_max, receives: false, sound: side, ..Start::new(config, &waker, &own) };
     let mut sending = Sending::from_spec(config, spec, start)?;
     let mut settings = own.settings();
-    settings.extend(sound.iter().flat_map(|sound| sound.audible.side.settings()));
+    settings.extend(sound.iter().flat_map(|sound| sound.audible().side.settings()));
     let _control = control::serve("sender", &config.shared, settings);
     let options = sending.options(config, Protocol::Call)?;
     sending.link.feed_watchdog(Watchdog::ready(vec![sending.pulse.clone()]));

@@ -221,6 +221,49 @@ pub fn call(flags: &CommonFlags, name: Option<&str>, file: &mut ConfigFile) -> R
     Ok(())
 }
 
+/// Most machines that are called at once: with this one a band of four.
+pub const OTHERS_MAX: usize = 3;
+
+/// Returns a configuration for a call with each of the peers of these names or keys, all at once: what [`call`] makes of `file`. The first
+/// one turns away those who are known and not called.
+pub fn call_all(flags: &CommonFlags, names: &[String], file: &ConfigFile) -> Result<Vec<ConfigFile>, Failure> {
+    if names.len() > OTHERS_MAX {
+        return Err(Failure::usage(format!(
+            "a band is four at most, you among them: {} are named; call {OTHERS_MAX} of them",
+            names.len()
+        )));
+    }
+    let mut files: Vec<ConfigFile> = Vec::new();
+    for name in names.iter().map(Some).chain(names.is_empty().then_some(None)) {
+        let mut of_peer = file.clone();
+        call(flags, name.map(String::as_str), &mut of_peer)?;
+        files.push(of_peer);
+    }
+    let key = |file: &ConfigFile| file.peers.first().and_then(|peer| peer.public_key.clone());
+    let keys: Vec<_> = files.iter().map(key).collect();
+    if let Some(twice) = (1..names.len()).find(|&at| keys[..at].contains(&keys[at])) {
+        return Err(Failure::usage(format!("{} is named twice: once is enough", Quoted(&names[twice]))));
+    }
+    if files.len() > 1 {
+        if flags.to.is_some() || flags.listen.is_some() {
+            return Err(Failure::usage(
+                "--to and --listen are for a call of two: a band's members are found by their names",
+            ));
+        }
+        let is_known = |file: &&ConfigFile| file.peers.iter().all(|peer| peer.addresses.is_some());
+        if let Some(at) = files.iter().position(|file| !is_known(&file)) {
+            return Err(Failure::usage(format!("{} was not introduced: {INTRODUCE}", Quoted(&names[at]))));
+        }
+    }
+    for (at, file) in files.iter_mut().enumerate() {
+        let is_called = |key: &Option<String>| {
+            key.as_ref().is_some_and(|key| keys.iter().flatten().any(|called| is_same_key(called, key)))
+        };
+        file.others.retain(|other| at == 0 && !is_called(&other.public_key));
+    }
+    Ok(files)
+}
+
 /// The way for two machines to get to know each other.
 pub const INTRODUCE: &str =
     "`sender invite NAME` prints a ticket for the other musician, who types `sender join NAME` and pastes it";
@@ -264,6 +307,34 @@ mod tests {
         call(&CommonFlags::default(), name, &mut file)?;
         assert!(file.network.share_port);
         Ok((file.peers.into_iter().filter_map(|peer| peer.name).collect(), file.network.mode))
+    }
+
+    #[test]
+    fn a_band_is_a_call_with_each_of_those_who_are_named_and_four_is_the_most() {
+        let peers = ["ana", "bob", "eva", "leo", "tom"].map(introduced);
+        let mut file = parse_sender("").unwrap();
+        file.peers = [&peers[..], &[peer("zoe", PeerSection::default())]].concat();
+        let called = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            call_all(&CommonFlags::default(), &names, &file)
+        };
+        let names = |peers: &[PeerSection]| peers.iter().filter_map(|peer| peer.name.clone()).collect::<Vec<_>>();
+        let files = called(&["bob", "key of eva"]).unwrap();
+        assert_eq!(files.iter().map(|file| names(&file.peers)).collect::<Vec<_>>(), [["bob"], ["eva"]]);
+        assert_eq!(
+            files.iter().map(|file| names(&file.others)).collect::<Vec<_>>(),
+            [vec!["ana", "leo", "tom"], vec![]]
+        );
+        for (names, words) in [
+            (&["ana", "bob", "eva", "leo"][..], "a band is four at most, you among them: 4 are named"),
+            (&["ana", "bob", "key of ana"], "\"key of ana\" is named twice"),
+            (&["ana", "max"], "nobody called \"max\" is known here, only: ana, bob"),
+            (&["ana", "zoe"], "\"zoe\" was not introduced: `sender invite"),
+            (&[], "say whom to call"),
+        ] {
+            let message = called(names).unwrap_err().message;
+            assert!(message.contains(words), "{message}");
+        }
     }
 
     #[test]

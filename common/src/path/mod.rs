@@ -21,6 +21,7 @@ mod reception;
 mod sent;
 mod sequence;
 mod shares;
+pub mod uplink;
 mod watch;
 pub mod ways;
 

@@ -56,6 +56,8 @@ pub struct Network {
     pub view: Arc<Mutex<LinkView>>,
     /// The recording of what comes, which begins by itself where the configuration asks for it.
     pub recording: Switch,
+    /// True if the process ends with it, and not with others that it is one of.
+    pub is_last: bool,
 }
 
 /// Those who show what comes.
@@ -81,6 +83,7 @@ pub fn run_over(
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
     let Network { waker, hang_up, mut pulses, own, latency_limit, seen, sound, talk, view, recording } = network;
+    let Network { waker, hang_up, mut pulses, own, latency_limit, seen, sound, talk, view, is_last } = network;
     let (pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([pulse.clone(), decode_pulse.clone()]);
     let compute = Options::new(shared.backend, shared.device.as_deref());
@@ -151,7 +154,9 @@ pub fn run_over(
         talk,
     };
     let presented = present::run(presenter, sinks, &mut stats, &mut log, &mut watchdog);
-    signals::end_within(signals::END_MAX);
+    if is_last {
+        signals::end_within(signals::END_MAX);
+    }
     // After a failure here nobody takes pictures any more, and the decode thread may be waiting for that.
     pictures.close();
     // The network thread ends by itself when the stream has; after a failure elsewhere it must be told.

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bad_line;
+mod band;
 mod both_ways;
 mod cable;
 mod call;

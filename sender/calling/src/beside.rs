@@ -23,6 +23,24 @@ pub fn of_one_file(file: &ConfigFile, sinks: &[String], path: Option<&Path>) -> 
     Resolved::of_file(receiving, sinks, path)
 }
 
+/// Returns the part of a band's configuration for the `place`th member whom `file` calls: statistics and recordings are in files of
+/// their own, which have its name; a page of statistics has the first one alone.
+pub fn of_member(file: &ConfigFile, place: usize) -> ConfigFile {
+    let mut own = file.clone();
+    let name = file.peers.first().and_then(|peer| peer.name.as_deref()).unwrap_or_default();
+    let with_name = |path: &str| match path {
+        "" | "-" => path.to_owned(),
+        path if is_folder(Path::new(path)) => path.to_owned(),
+        path => of_name(Path::new(path), name).to_string_lossy().into_owned(),
+    };
+    own.stats.file = with_name(&file.stats.file);
+    own.record.path = with_name(&file.record.path);
+    if place > 0 {
+        own.expert.metrics = None;
+    }
+    own
+}
+
 /// The recording of what is received: in the same folder as that of what is sent, or a file beside it.
 fn recording(path: &str) -> PathBuf {
     if path.is_empty() || path == "-" || is_folder(Path::new(path)) { PathBuf::from(path) } else { beside(path) }
@@ -30,9 +48,20 @@ fn recording(path: &str) -> PathBuf {
 
 /// The file of what is received beside that of what is sent.
 fn beside(file: &str) -> PathBuf {
-    let path = Path::new(file);
+    ending_in(Path::new(file), "received")
+}
+
+/// The file of a member of this name beside `path`; `-` is standard output, whoever writes there.
+pub(crate) fn of_name(path: &Path, name: &str) -> PathBuf {
+    let letters = name.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '_' });
+    if path.starts_with("/dev") { path.to_owned() } else { ending_in(path, &letters.collect::<String>()) }
+}
+
+/// The file beside `file` whose name ends in this word.
+fn ending_in(path: &Path, word: &str) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push("-received");
+    name.push("-");
+    name.push(word);
     if let Some(ending) = path.extension() {
         name.push(".");
         name.push(ending);
@@ -62,7 +91,19 @@ pub fn of_other_file(
 
 #[cfg(test)]
 mod tests {
+    use common::config::{PeerSection, parse_sender};
+
     use super::*;
+
+    #[test]
+    fn each_member_has_statistics_and_recordings_of_its_own() {
+        let mut file = parse_sender("[stats]\nfile = \"call.jsonl\"\n[record]\npath = \"call.duet\"").unwrap();
+        file.peers = vec![PeerSection { name: Some("cl ara".to_owned()), ..PeerSection::default() }];
+        let member = of_member(&file, 1);
+        assert_eq!((&*member.stats.file, &*member.record.path), ("call-cl_ara.jsonl", "call-cl_ara.duet"));
+        file.stats.file = "-".to_owned();
+        assert_eq!(of_member(&file, 0).stats.file, "-");
+    }
 
     #[test]
     fn what_is_received_is_counted_in_a_file_beside() {

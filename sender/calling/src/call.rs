@@ -47,7 +47,7 @@ impl Call {
         let waker = Waker::default();
         let sound = Sound::start(&config.shared, &waker, true, true)?;
         let own = OwnSide::new(config.rate, config.rate_most, config.effects);
-        let side = sound.as_ref().map(|sound| sound.audible.side.clone());
+        let side = sound.as_ref().map(|sound| sound.audible().side.clone());
         let talk = TalkSide::new(waker.clone());
         let recordings = Recordings { talk: talk.clone(), ..Recordings::default() };
         let recording = recordings.sent.clone();
@@ -56,7 +56,7 @@ impl Call {
         let latency_limit = LatencyLimit::new(receiving.latency_max);
         let mut settings = own.settings();
         settings.push(latency_limit.setting());
-        settings.extend(sound.iter().flat_map(|sound| sound.audible.side.settings()));
+        settings.extend(sound.iter().flat_map(|sound| sound.audible().side.settings()));
         talk.set_recording(config.record.is_some() || receiving.record.is_some());
         settings.push(talk.setting());
         let control = control::serve("sender", &config.shared, settings);
@@ -64,7 +64,7 @@ impl Call {
         let handle = Handle {
             own,
             latency_limit,
-            sound: sound.as_ref().map(|sound| sound.audible.clone()),
+            sound: sound.as_ref().map(|sound| sound.audible().clone()),
             talk,
             recordings,
             hang_up: HangUp::new(waker.clone()),
@@ -114,6 +114,7 @@ impl Call {
             talk: Some(handle.talk),
             view: handle.view,
             recording: handle.recordings.received,
+            is_last: true,
         };
         let Sending { mut link, threads, .. } = sending;
         let turn = move |mut receiver_link: ReceiverLink| {

@@ -1,18 +1,23 @@
-//! A call: both directions in one process over one connection, for `sender call` and for the room.
+//! A call: both directions in one process over one connection, for `sender call` and for the room; and a band, which is several
+//! calls with one camera and one coding.
 //!
 //! [`Call::open`] opens camera, encoder and sound card; [`Call::handle`] is what a window shows and steers;
 //! [`Call::run`] turns it on a thread of the caller's choice until it has ended. A process may have one call after the other.
 
 #![deny(unsafe_code)]
 
+mod band;
 mod beside;
 mod call;
 mod handle;
 mod recordings;
+mod mix;
 mod sound;
+mod stage;
 mod talking;
 
-pub use beside::{of_one_file, of_other_file};
+pub use band::Band;
+pub use beside::{of_member, of_one_file, of_other_file};
 pub use call::Call;
 pub use handle::{Handle, Stage};
 pub use recordings::Recordings;

@@ -167,17 +167,17 @@ mod tests {
 
     #[test]
     fn a_camera_that_nobody_watches_is_switched_off_and_on_again() {
-        let (gate, pictures) = (Arc::new(Gate::new(0)), Slot::new());
+        let (gate, pictures) = (Arc::new(Gate::new(1)), Slot::new());
         let (capture, _give_back) = capture(&gate, &pictures);
         let (mut camera, rested, _room) = camera();
         let thread = std::thread::spawn(move || capture.follow(&mut camera));
         let picture = || matches!(pictures.take_timeout(PATIENCE), Taken::Item(_));
         let mut last = Timestamp::default();
         for _ in 0..2 {
-            gate.set_open(true);
+            gate.set_open(0, true);
             assert!(picture() && picture());
             assert!(rested.try_recv().is_err(), "while somebody watches");
-            gate.set_open(false);
+            gate.set_open(0, false);
             let at = rested.recv_timeout(PATIENCE).unwrap();
             assert!(at.since(last) >= REST_AFTER, "somebody may come back");
             last = at;
@@ -190,10 +190,10 @@ mod tests {
 
     #[test]
     fn an_encoder_that_falls_behind_takes_no_more_memory() {
-        let (gate, pictures) = (Arc::new(Gate::new(0)), Slot::new());
+        let (gate, pictures) = (Arc::new(Gate::new(1)), Slot::new());
         let (capture, give_back) = capture(&gate, &pictures);
         let (mut camera, _rested, room) = camera();
-        gate.set_open(true);
+        gate.set_open(0, true);
         let thread = std::thread::spawn(move || capture.follow(&mut camera));
         assert!(!room.recv_timeout(PATIENCE).unwrap(), "there is none yet");
         for _ in 0..3 {

@@ -1,5 +1,8 @@
 //! The encode thread: pictures to coded frames.
 
+mod company;
+#[cfg(test)]
+mod company_tests;
 mod failure;
 mod shrink;
 
@@ -16,14 +19,15 @@ use kernels::{BackendInfo, EncodeTimes, Target};
 use net::clock;
 use net::failure::Failure;
 use net::limited;
-use net::link::Waker;
 use picture::coded::CodedFrame;
+use picture::frame::PixelFormat;
 use picture::params::{CodecParams, StreamParams};
 use shell::exit::codec_failure;
 use shell::sd::Pulse;
 use shell::settings::OwnSide;
-use shell::slot::{Put, Slot, Taken};
+use shell::slot::{Slot, Taken};
 
+pub(crate) use self::company::{Company, Outlet};
 pub(crate) use self::failure::failure;
 use self::shrink::Shrinking;
 use crate::effects::LiveEffects;
@@ -64,9 +68,8 @@ pub(crate) struct Encode {
     pub(crate) info: SourceInfo,
     pub(crate) gate: Arc<Gate>,
     pub(crate) pictures: Slot<SourceFrame>,
-    pub(crate) coded: Slot<Encoded>,
+    pub(crate) company: Company,
     pub(crate) used: Sender<Vec<u8>>,
-    pub(crate) waker: Waker,
     /// Longest wait for the network thread to take a frame before the next one is coded.
     pub(crate) handover_max: Duration,
     /// Frames after which the stream ends.
@@ -122,24 +125,12 @@ impl Encode {
     /// Runs until the source has ended or the network thread has closed its slot. Both slots are closed in every
     /// case.
     pub(crate) fn run(mut self) -> Result<(), Failure> {
+        self.company.begin(&mut self.coder);
         let result = self.pump();
         self.pictures.close();
-        self.coded.close();
-        self.waker.wake();
+        self.company.close();
         self.pulse.end();
         result
-    }
-
-    /// Waits until the network thread takes a frame; false if it takes none any more.
-    fn put(&self, mut encoded: Encoded) -> bool {
-        loop {
-            match self.coded.put_timeout(encoded, WAIT) {
-                Put::Done => return true,
-                Put::Timeout(again) => encoded = again,
-                Put::Closed(_) => return false,
-            }
-            self.pulse.beat();
-        }
     }
 
     /// Tells how the source is, unless that is what was told last: the network thread, and the own window of a source that gives no
@@ -148,7 +139,7 @@ impl Encode {
         self.gate.source_stands.store(watch.stands, Ordering::Relaxed);
         let source = self.gate.source();
         if std::mem::replace(&mut watch.told, source) != source {
-            self.waker.wake();
+            self.company.wake();
         }
         let health = &self.gate.source_health;
         let is_missing = !watch.has_given && (!self.info.is_there || health.is_lost());
@@ -194,7 +185,7 @@ impl Encode {
             self.pulse.beat();
             let picture = match self.next_picture()? {
                 Taken::Item(picture) => picture,
-                Taken::Timeout if self.coded.is_closed() => return Ok(()),
+                Taken::Timeout if self.company.is_closed() => return Ok(()),
                 Taken::Timeout => {
                     self.miss(&mut watch);
                     continue;
@@ -219,15 +210,14 @@ impl Encode {
             }
             self.withdraw();
             let began = clock::now();
-            let Some(encoded) = self.make(picture)? else { continue };
+            let Some(Made { done, is_taken }) = self.make(picture)? else { continue };
             // A file waits for who codes it.
-            let coded = encoded.times.coded;
-            if self.info.is_live && thinning.on_took(coded.since(began), coded, self.coder.has_less()) {
+            if self.info.is_live && thinning.on_took(done.since(began), done, self.coder.has_less()) {
                 self.tell_rate(thinning.one_in());
                 self.is_thinned = thinning.one_in() != 1;
             }
             count += 1;
-            if !self.hand_over(encoded) {
+            if !is_taken {
                 return Ok(());
             }
         }
@@ -266,8 +256,8 @@ impl Encode {
         self.tell(watch);
     }
 
-    /// Shrinks a picture, filters it and codes it. None: it is lost with a device.
-    fn make(&mut self, picture: SourceFrame) -> Result<Option<Encoded>, Failure> {
+    /// Shrinks a picture, filters it, codes it and leaves it to the network threads. None: it is lost with a device.
+    fn make(&mut self, picture: SourceFrame) -> Result<Option<Made>, Failure> {
         let capture = picture.capture;
         let picture = match &mut self.shrinking {
             Some(shrinking) => shrinking.apply(picture, &self.used)?,
@@ -278,45 +268,71 @@ impl Encode {
         let used = self.shrinking.as_ref().map_or(&self.used, Shrinking::back).clone();
         let (picture, effects) = self.effects.apply(picture, &used)?;
         self.own.on_picture(picture.format, self.params.size, self.info.colour, &picture.data);
+        let format = picture.format;
         // The picture that a driver keeps is lost with it.
         let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { return Ok(None) };
+        let (params, backend) = (self.params, Arc::clone(&self.backend));
         let times = FrameTimes { capture, coded: clock::now() };
-        if effects.is_some() {
-            data.into_memory().into_iter().for_each(|memory| self.effects.give_back(memory));
+        let spent = effects.unwrap_or_default();
+        let encoded = Encoded { id, params, frame, times, waited, effects: spent, stages, backend };
+        let mut done = encoded.times.coded;
+        let like = Encoded { frame: Arc::clone(&encoded.frame), backend: Arc::clone(&encoded.backend), ..encoded };
+        let is_taken = self.hand_over(encoded);
+        let receivers = self.company.apart();
+        let data = if receivers.is_empty() {
+            Some(data)
         } else {
-            data.give_back(&used);
+            let data = self.code_apart(&receivers, &like, (format, data))?;
+            done = clock::now();
+            data
+        };
+        match (data, effects) {
+            (Some(data), Some(_)) => data.into_memory().into_iter().for_each(|memory| self.effects.give_back(memory)),
+            (Some(data), None) => data.give_back(&used),
+            (None, _) => {}
         }
-        let (effects, backend) = (effects.unwrap_or_default(), Arc::clone(&self.backend));
-        Ok(Some(Encoded { id, params: self.params, frame, times, waited, effects, stages, backend }))
+        Ok(Some(Made { done, is_taken }))
     }
 
-    /// Leaves a frame to the network thread; false if that takes none any more.
-    fn hand_over(&self, encoded: Encoded) -> bool {
-        let is_taken = match self.info.is_live {
-            true => {
-                self.coded.replace(encoded);
-                true
-            }
-            false => {
-                self.waker.wake();
-                self.put(encoded)
-            }
-        };
-        if is_taken {
-            self.waker.wake();
+    /// Codes the picture of `like` for each of `receivers` alone, as large as its own line bears. Returns the picture; none: a device has
+    /// kept it, and those to come get nothing of it.
+    fn code_apart(
+        &mut self,
+        receivers: &[usize],
+        like: &Encoded,
+        (format, mut data): (PixelFormat, Samples),
+    ) -> Result<Option<Samples>, Failure> {
+        for &receiver in receivers {
+            let target = Target::Bytes(self.gate.budget_bytes(receiver));
+            let coded = self.coder.code_apart((format, data), target).map_err(|error| failure(&error))?;
+            self.follow_backend();
+            let Some((frame, back)) = coded else { return Ok(None) };
+            data = back;
+            let times = FrameTimes { coded: clock::now(), ..like.times };
+            let (stages, backend) = (self.coder.stages(), Arc::clone(&self.backend));
+            self.company.give(receiver, Encoded { frame, times, stages, backend, ..*like });
         }
-        is_taken
+        Ok(Some(data))
+    }
+
+    /// Leaves a frame to the network threads; false if they take none any more.
+    fn hand_over(&self, encoded: Encoded) -> bool {
+        if self.company.never_waits(self.info.is_live) {
+            self.company.replace(encoded);
+            return true;
+        }
+        self.company.put(encoded, WAIT, || self.pulse.beat())
     }
 
     /// Takes a frame back that the network thread does not come to take: a newer one is better, and must not be predicted from one
     /// that never leaves.
-    fn withdraw(&self) {
-        if !self.info.is_live {
+    fn withdraw(&mut self) {
+        if !self.company.never_waits(self.info.is_live) {
             return;
         }
-        if let Some(Encoded { id, .. }) = self.coded.take_left(self.handover_max) {
+        if let Some(id) = self.company.withdraw(self.handover_max) {
             self.gate.unwanted.fetch_add(1, Ordering::Relaxed);
-            self.gate.tell(Told::Withdrawn(id));
+            self.coder.on_told(Told::Withdrawn(id));
         }
     }
 
@@ -341,7 +357,7 @@ impl Encode {
     /// Tells the encoder what has been told of the receiver, and lets it decode a frame as the receiver has; false if there is
     /// none to decode.
     fn prepare(&mut self, now: Timestamp) -> Result<bool, Failure> {
-        self.gate.take_told().into_iter().for_each(|told| self.coder.on_told(told));
+        self.company.listen(&self.gate, &mut self.coder);
         let prepared = self.coder.prepare(now).map_err(|error| codec_failure(&error));
         self.follow_backend();
         prepared
@@ -372,6 +388,7 @@ impl Encode {
         };
         tracing::info!("pictures of {size} from now on");
         self.coder = coder;
+        self.company.begin(&mut self.coder);
         self.follow_backend();
         self.params = params;
         self.effects = LiveEffects::new(self.own.clone(), size, params.chroma);
@@ -385,8 +402,8 @@ impl Encode {
         if let Some(longest) = self.coder.longest(picture.format) {
             self.pulse.excuse(began + longest);
         }
-        self.gate.take_told().into_iter().for_each(|told| self.coder.on_told(told));
-        let target = Target::Bytes(self.gate.budget_bytes());
+        self.company.listen(&self.gate, &mut self.coder);
+        let target = Target::Bytes(self.company.choose(&self.gate, &mut self.coder, began));
         let coded = self.coder.code_owned((picture.format, picture.data), target, began);
         let coded = coded.map_err(|error| failure(&error))?;
         self.follow_backend();
@@ -409,6 +426,13 @@ impl Encode {
     }
 }
 
+/// A picture that has been coded and left to the network threads.
+struct Made {
+    done: Timestamp,
+    /// False if no network thread takes frames any more.
+    is_taken: bool,
+}
+
 /// A picture that has been coded.
 struct Coded {
     id: FrameId,
@@ -419,14 +443,15 @@ struct Coded {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::mpsc;
     use std::thread;
 
     use common::wire::states::{Fate, StatesReport};
     use kernels::{Backend, BackendChoice};
+    use net::link::Waker;
     use picture::effects::Effects;
-    use picture::frame::{Chroma, ColourSpace, FrameSize, PixelFormat};
+    use picture::frame::{Chroma, ColourSpace, FrameSize};
     use picture::gaps::Gaps;
     use picture::params::Profile;
 
@@ -435,6 +460,18 @@ mod tests {
 
     /// Returns what codes predicted pictures of a live source on the processor, on a thread of its own.
     fn predicting() -> Encode {
+        coding_for(1)
+    }
+
+    /// Returns a picture of the source.
+    pub(super) fn picture(info: &SourceInfo, number: u32) -> SourceFrame {
+        let mut data = Vec::new();
+        Pattern::new(info.size, info.frame_rate).draw(number, 0, &mut data);
+        SourceFrame { format: PixelFormat::I420, data: data.into(), capture: clock::now(), info: None }
+    }
+
+    /// The same for so many receivers.
+    pub(super) fn coding_for(receivers: usize) -> Encode {
         let params = StreamParams {
             colour: ColourSpace::JPEG,
             codec: CodecParams { profile: Profile::Predicted(15), ..CodecParams::default() },
@@ -444,17 +481,20 @@ mod tests {
         let own = OwnSide::new(rate, rate, Effects::default());
         let coder = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap();
         let StreamParams { size, frame_rate, colour, .. } = params;
+        let gate = Arc::new(Gate::new(receivers));
+        gate.set_budget_bytes(0, 900);
         Encode {
             backend: Arc::new(coder.backend().clone()),
             coder,
             last: None,
             params,
             info: SourceInfo { size, frame_rate, colour, raster: params.raster, is_live: true, is_there: true },
-            gate: Arc::new(Gate::new(900)),
+            gate,
             pictures: Slot::new(),
-            coded: Slot::new(),
+            company: Company::new(
+                (0..receivers).map(|_| Outlet { coded: Slot::new(), waker: Waker::default() }).collect(),
+            ),
             used: mpsc::channel().0,
-            waker: Waker::default(),
             handover_max: Duration::ZERO,
             frames_max: None,
             has_sound: false,
@@ -519,7 +559,7 @@ mod tests {
             });
         }
         encode.pictures.close();
-        encode.gate.set_open(true);
+        encode.gate.set_open(0, true);
         encode
     }
 
@@ -528,7 +568,7 @@ mod tests {
         // Only a hang takes so long.
         let soon = Duration::from_secs(90);
         let encode = behind(soon);
-        let (coded, gate) = (encode.coded.clone(), Arc::clone(&encode.gate));
+        let (coded, gate) = (encode.company.outlets()[0].coded.clone(), Arc::clone(&encode.gate));
         let network = thread::spawn(move || {
             let taken = || {
                 // It waits for its turn on the processor.
@@ -549,7 +589,7 @@ mod tests {
     #[test]
     fn what_waits_is_not_predicted_from_what_nobody_came_to_take() {
         let encode = behind(Duration::ZERO);
-        let (coded, gate) = (encode.coded.clone(), Arc::clone(&encode.gate));
+        let (coded, gate) = (encode.company.outlets()[0].coded.clone(), Arc::clone(&encode.gate));
         encode.run().unwrap();
         let waiting = coded.try_take().unwrap();
         assert_eq!((waiting.id, waiting.frame.reference), (FrameId(0), 0));
@@ -581,7 +621,7 @@ mod tests {
         // The picture is lost, the states are not, of which the receiver tells meanwhile.
         let fates = vec![Fate::Used(Gaps::default()); 2];
         let report = StatesReport { newest: FrameId(1), hash: None, fates };
-        encode.gate.tell(Told::Report(report, clock::now()));
+        encode.gate.tell(0, Told::Report(report, clock::now()));
         let after = [3, 4].map(|number| code(&mut encode, number));
         assert_eq!(after, [Some((FrameId(2), 1)), Some((FrameId(3), 1))]);
         assert_eq!(encode.backend.kind, Backend::Cpu);

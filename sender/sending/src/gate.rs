@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use common::path::uplink::Uplink;
 use common::stream::video::prediction::PredictionCounters;
+use common::units::Bitrate;
 use common::wire::control::SourceState;
 use net::lock::lock;
 
@@ -14,11 +16,25 @@ use crate::source::health::Health;
 /// Most reports of states that wait for the encoder: each repeats those before it.
 const TOLD_MAX: usize = 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Shut,
-    Open,
-    Ended,
+/// Those who want pictures.
+#[derive(Debug)]
+struct State {
+    is_open: Vec<bool>,
+    has_ended: bool,
+}
+
+impl State {
+    fn is_shut(&self) -> bool {
+        !self.has_ended && !self.is_open.contains(&true)
+    }
+}
+
+/// What the encoder knows of a receiver.
+#[derive(Debug, Default)]
+struct Outlet {
+    budget_bytes: AtomicUsize,
+    /// Messages for an encoder that predicts.
+    told: Mutex<Vec<Told>>,
 }
 
 /// Shared by all threads of the sender.
@@ -26,9 +42,8 @@ enum State {
 pub(crate) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
-    budget_bytes: AtomicUsize,
-    /// Messages for an encoder that predicts.
-    told: Mutex<Vec<Told>>,
+    outlets: Vec<Outlet>,
+    uplink: Mutex<Uplink>,
     prediction: Mutex<PredictionCounters>,
     /// True if the source is wanted and gives no pictures.
     pub(crate) source_stands: AtomicBool,
@@ -43,13 +58,13 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Creates a shut gate.
-    pub(crate) fn new(budget_bytes: usize) -> Self {
+    /// Creates a gate that is shut for so many receivers.
+    pub(crate) fn new(receivers: usize) -> Self {
         Self {
-            state: Mutex::new(State::Shut),
+            state: Mutex::new(State { is_open: vec![false; receivers], has_ended: false }),
             changed: Condvar::new(),
-            budget_bytes: AtomicUsize::new(budget_bytes),
-            told: Mutex::default(),
+            outlets: std::iter::repeat_with(Outlet::default).take(receivers).collect(),
+            uplink: Mutex::new(Uplink::new(receivers)),
             prediction: Mutex::default(),
             source_stands: AtomicBool::new(false),
             source_health: Arc::default(),
@@ -59,31 +74,45 @@ impl Gate {
         }
     }
 
-    /// Opens or shuts it; an ended gate stays so.
-    pub(crate) fn set_open(&self, open: bool) {
+    /// Opens or shuts it for a receiver; an ended gate stays so.
+    pub(crate) fn set_open(&self, receiver: usize, open: bool) {
         let mut state = lock(&self.state);
-        if *state != State::Ended {
-            *state = if open { State::Open } else { State::Shut };
-            self.changed.notify_all();
-        }
+        state.is_open[receiver] = open;
+        self.changed.notify_all();
     }
 
     /// Ends all waits, for good.
     pub(crate) fn end(&self) {
-        *lock(&self.state) = State::Ended;
+        lock(&self.state).has_ended = true;
         self.changed.notify_all();
     }
 
-    /// Waits until it is open; false once it has ended.
+    /// Waits until it is open for somebody; false once it has ended.
     pub(crate) fn wait(&self) -> bool {
-        let state = lock(&self.state);
-        let shut = self.changed.wait_while(state, |state| *state == State::Shut);
-        *shut.unwrap_or_else(PoisonError::into_inner) == State::Open
+        let shut = self.changed.wait_while(lock(&self.state), |state| state.is_shut());
+        !shut.unwrap_or_else(PoisonError::into_inner).has_ended
     }
 
-    /// Returns true if it is open now.
+    /// Returns true if it is open now for somebody.
     pub(crate) fn is_open(&self) -> bool {
-        *lock(&self.state) == State::Open
+        let state = lock(&self.state);
+        !state.has_ended && !state.is_shut()
+    }
+
+    /// Returns true if it is open now for this receiver.
+    pub(crate) fn is_open_for(&self, receiver: usize) -> bool {
+        let state = lock(&self.state);
+        !state.has_ended && state.is_open[receiver]
+    }
+
+    /// Takes the target of a receiver's path, none while it gets nothing; returns what may leave there, if that is `all` in all.
+    pub(crate) fn share(&self, receiver: usize, target: Option<Bitrate>, all: Bitrate) -> Bitrate {
+        lock(&self.uplink).share(receiver, target, all)
+    }
+
+    /// Returns what may leave to each receiver at first.
+    pub(crate) fn first_share(&self, all: Bitrate) -> Bitrate {
+        Uplink::even(all, self.outlets.len())
     }
 
     /// Returns how the source is. One that gives pictures is not lost, whatever its thread thinks.
@@ -98,9 +127,9 @@ impl Gate {
         }
     }
 
-    /// Tells an encoder that predicts about the receiver. Nothing that was told before a restart counts after it.
-    pub(crate) fn tell(&self, news: Told) {
-        let mut told = lock(&self.told);
+    /// Tells an encoder that predicts about a receiver. Nothing that was told before a restart counts after it.
+    pub(crate) fn tell(&self, receiver: usize, news: Told) {
+        let mut told = lock(&self.outlets[receiver].told);
         match news {
             Told::Restart => told.clear(),
             Told::Report(..) if told.len() == TOLD_MAX => {
@@ -112,9 +141,9 @@ impl Gate {
         told.push(news);
     }
 
-    /// Takes what has been told since the last call.
-    pub(crate) fn take_told(&self) -> Vec<Told> {
-        std::mem::take(&mut lock(&self.told))
+    /// Takes what has been told of a receiver since the last call.
+    pub(crate) fn take_told(&self, receiver: usize) -> Vec<Told> {
+        std::mem::take(&mut lock(&self.outlets[receiver].told))
     }
 
     /// Sets what an encoder that predicts has counted.
@@ -127,14 +156,14 @@ impl Gate {
         *lock(&self.prediction)
     }
 
-    /// Sets what the next frame may have.
-    pub(crate) fn set_budget_bytes(&self, bytes: usize) {
-        self.budget_bytes.store(bytes, Ordering::Relaxed);
+    /// Sets what the next frame for a receiver may have.
+    pub(crate) fn set_budget_bytes(&self, receiver: usize, bytes: usize) {
+        self.outlets[receiver].budget_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the bytes that the next frame may have.
-    pub(crate) fn budget_bytes(&self) -> usize {
-        self.budget_bytes.load(Ordering::Relaxed)
+    /// Returns the bytes that the next frame for a receiver may have.
+    pub(crate) fn budget_bytes(&self, receiver: usize) -> usize {
+        self.outlets[receiver].budget_bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -143,8 +172,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pictures_are_wanted_while_one_receiver_wants_them() {
+        let gate = Gate::new(3);
+        assert!(!gate.is_open());
+        gate.set_open(1, true);
+        gate.set_open(2, true);
+        gate.set_open(1, false);
+        assert!(gate.wait() && gate.is_open() && gate.is_open_for(2) && !gate.is_open_for(1));
+        gate.set_open(2, false);
+        assert!(!gate.is_open());
+        gate.end();
+        gate.set_open(0, true);
+        assert!(!gate.wait() && !gate.is_open() && !gate.is_open_for(0));
+    }
+
+    #[test]
     fn a_source_that_gives_nothing_has_a_reason() {
-        let gate = Gate::new(0);
+        let gate = Gate::new(1);
         let stands = |stands| gate.source_stands.store(stands, Ordering::Relaxed);
         gate.source_health.set_lost(true);
         assert_eq!(gate.source(), SourceState::Gives, "whatever its thread thinks");

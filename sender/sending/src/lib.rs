@@ -19,4 +19,4 @@ mod stall;
 mod thin;
 
 pub use link::{Given, SenderLink};
-pub use sending::{Sending, Start, Threads, no_peer};
+pub use sending::{Other, Sending, Start, Threads, no_peer};

@@ -38,8 +38,10 @@ pub type Given = Box<dyn FnMut(Timestamp) + Send>;
 pub(crate) struct Parts {
     pub(crate) stream: VideoSender,
     pub(crate) gate: Arc<Gate>,
+    /// Its receiver's number among those of the gate.
+    pub(crate) receiver: usize,
     pub(crate) pictures: Slot<SourceFrame>,
-    pub(crate) coded: Slot<Encoded>,
+    pub(crate) coded: Slot<Arc<Encoded>>,
     pub(crate) info: SourceInfo,
     pub(crate) rate: LiveRate,
     pub(crate) backend: Arc<BackendInfo>,
@@ -73,6 +75,8 @@ pub struct SenderLink {
     counters: PathCounters,
     /// As it was asked for last during the call.
     rate_max: Bitrate,
+    /// The part of that which may leave to this receiver.
+    share: Bitrate,
     /// The path's target as it was last, what sound is on the line and what that bears.
     rate_target: Bitrate,
     beside: Option<Bitrate>,
@@ -87,6 +91,7 @@ impl SenderLink {
     pub(crate) fn new(parts: Parts) -> Self {
         Self {
             rate_max: parts.own.rate(),
+            share: parts.gate.first_share(parts.own.rate()),
             rate_target: parts.own.rate(),
             beside: None,
             line: None,
@@ -114,6 +119,11 @@ impl SenderLink {
     /// Returns the recording of what is sent.
     pub fn recording(&self) -> Switch {
         self.parts.recording.recording()
+    }
+
+    /// Returns the rate that it follows.
+    pub(crate) fn rate(&self) -> LiveRate {
+        self.parts.rate.clone()
     }
 
     /// Writes the last line of statistics.
@@ -154,7 +164,7 @@ impl SenderLink {
         if encoded.params != *stream.params() {
             // The frame is lost: the receiver has no decoder for it yet. What is coded until then is not wanted.
             if stream.restart(encoded.params, path, now) {
-                self.parts.gate.set_open(false);
+                self.parts.gate.set_open(self.parts.receiver, false);
                 self.parts.recording.on_params(encoded.params);
                 self.follow_target(path);
             }
@@ -177,7 +187,7 @@ impl SenderLink {
                 self.stages.record(stage, time);
             }
         }
-        self.parts.backend = encoded.backend;
+        self.parts.backend = Arc::clone(&encoded.backend);
         self.parts.recording.on_frame(&encoded.frame, encoded.times.capture, now);
         if let Some(given) = &mut self.parts.given {
             given(encoded.times.capture);
@@ -190,8 +200,17 @@ impl SenderLink {
 
     /// Tells the encoder and the congestion window what the target is now.
     fn follow_target(&self, path: &Path) {
-        self.parts.gate.set_budget_bytes(self.parts.stream.budget_bytes());
+        self.parts.gate.set_budget_bytes(self.parts.receiver, self.parts.stream.budget_bytes());
         self.parts.rate.set(path.target());
+    }
+
+    /// Lets as much leave as the other receivers' paths leave. `target`: that of this one's, while it gets something.
+    fn share_uplink(&mut self, target: Option<Bitrate>, path: &mut Path) {
+        let share = self.parts.gate.share(self.parts.receiver, target, self.rate_max);
+        if std::mem::replace(&mut self.share, share) != share {
+            path.set_rate_max(share);
+            self.on_target(path);
+        }
     }
 
     fn take_events(&mut self, path: &Path, now: Timestamp) {
@@ -211,18 +230,18 @@ impl SenderLink {
                 if self.parts.info.is_live && self.parts.coded.try_take().is_some() {
                     self.parts.gate.unwanted.fetch_add(1, Ordering::Relaxed);
                 }
-                self.parts.gate.tell(Told::Restart);
-                self.parts.gate.set_open(true);
+                self.parts.gate.tell(self.parts.receiver, Told::Restart);
+                self.parts.gate.set_open(self.parts.receiver, true);
             }
             SenderEvent::States(report) => {
-                self.parts.gate.tell(Told::Report(report, now));
+                self.parts.gate.tell(self.parts.receiver, Told::Report(report, now));
                 self.parts.pictures.wake();
             }
             SenderEvent::Finished => self.action = Some(Action::End),
             SenderEvent::PeerFinished if self.parts.one_stream => self.action = Some(Action::End),
             SenderEvent::PeerFinished => {
                 limited!(info, "the receiver has seen all that it wanted; waiting for the next call");
-                self.parts.gate.set_open(false);
+                self.parts.gate.set_open(self.parts.receiver, false);
             }
             SenderEvent::PeerStopping => {
                 limited!(info, "the receiver has stopped; waiting for it to come back");
@@ -310,6 +329,7 @@ impl Stream for SenderLink {
     fn on_connected(&mut self, _: &Peer, path: &mut Path, now: Timestamp) {
         self.heard = Some(now);
         path.set_beside(self.parts.beside);
+        self.share_uplink(None, path);
         self.parts.stream.on_connected(path, now);
         self.on_target(path);
     }
@@ -324,7 +344,7 @@ impl Stream for SenderLink {
 
     fn on_disconnected(&mut self, path: &mut Path, _: Timestamp) {
         self.heard = None;
-        self.parts.gate.set_open(false);
+        self.parts.gate.set_open(self.parts.receiver, false);
         self.black_holes = [self.black_holes.iter().sum(), 0];
         self.parts.stream.on_disconnected(path);
         // What was not sent of the frames given is gone.
@@ -370,9 +390,9 @@ impl Stream for SenderLink {
         let rate = self.parts.own.rate();
         if std::mem::replace(&mut self.rate_max, rate) != rate {
             tracing::info!("sending {rate} at most");
-            path.set_rate_max(rate);
-            self.on_target(path);
         }
+        let target = self.parts.stream.is_streaming().then(|| path.target());
+        self.share_uplink(target, path);
         if let Some(state) = state {
             self.rtt_us = Some(state.rtt.as_micros() as u64);
             self.black_holes[1] = state.black_holes;

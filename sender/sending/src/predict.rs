@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::stream::video::prediction::{PredictionCounters, ReceiverId, Receivers, StatesOutcome};
+use common::stream::video::prediction::{PredictionCounters, ReceiverId, Receivers, Standing, StatesOutcome};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
 use kernels::{
@@ -115,7 +115,7 @@ impl StreamEncoder {
     }
 
     /// Returns true if frames are predicted now, unless they need fewer bits alone.
-    fn predicts(&self) -> bool {
+    pub fn predicts(&self) -> bool {
         self.bytes_most > 0 && self.is_small
     }
 
@@ -183,6 +183,28 @@ impl StreamEncoder {
         let reference = reference.as_ref().map(|(age, state)| (*age, state));
         let frame = self.encoder.encode(picture, target, reference)?;
         Ok(self.on_coded(frame, now))
+    }
+
+    /// Codes a picture alone, as [`Self::code_owned`] does, for a receiver that does not count: nothing is predicted from this frame, and
+    /// it has the number of the last one.
+    pub fn code_apart<D: Deref<Target = [u8]> + Send + 'static>(
+        &mut self,
+        (format, data): (PixelFormat, D),
+        target: Target,
+    ) -> Result<Option<(Arc<CodedFrame>, D)>, EncodeError> {
+        self.settle()?;
+        let coded = self.encoder.encode_owned(format, data, target, None)?;
+        Ok(coded.map(|(frame, data)| (Arc::new(frame), data)))
+    }
+
+    /// Returns the duration of the stages of the frame that was coded last.
+    pub fn stages(&self) -> EncodeTimes {
+        self.encoder.times()
+    }
+
+    /// Returns how a receiver stands among the others at `now`; none: it does not count.
+    pub fn standing(&self, receiver: ReceiverId, now: Timestamp) -> Option<Standing> {
+        self.receivers.standing(receiver, now)
     }
 
     /// Codes a picture as [`Self::code`] does, of samples that a driver may keep: returns none if it has kept them, and

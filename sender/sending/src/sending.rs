@@ -26,7 +26,7 @@ use shell::threads::{Ending, join, spawn};
 
 use crate::capture::Capture;
 use crate::effects::LiveEffects;
-use crate::encode::{self, Coding, Encode, Encoded};
+use crate::encode::{self, Coding, Company, Encode, Outlet};
 use crate::gate::Gate;
 use crate::link::{Given, Parts, SenderLink};
 use crate::predict::StreamEncoder;
@@ -49,12 +49,25 @@ const NO_RECORDING: &str = "what is sent with prediction cannot be recorded here
 pub struct Sending {
     /// Takes coded frames to the network.
     pub link: SenderLink,
+    /// The same for each of [`Start::others`].
+    pub other_links: Vec<SenderLink>,
     /// The threads before it.
     pub threads: Threads,
     /// Shows that the encode thread turns. The capture thread need not: a camera may hold it for as long as it likes.
     pub pulse: Pulse,
-    rate: LiveRate,
     frame_bytes: usize,
+}
+
+/// One more receiver of what is coded, at a link of its own.
+pub struct Other<'a> {
+    /// Wakes the loop that turns its link.
+    pub waker: &'a Waker,
+    /// Place of its statistics.
+    pub shared: &'a SharedConfig,
+    /// See [`Start::rate`].
+    pub rate: LiveRate,
+    /// The sound beside the pictures, where there is any.
+    pub sound: Option<SoundSide>,
 }
 
 /// Wishes of a caller that starts a sending half, besides its configuration and its source.
@@ -77,6 +90,8 @@ pub struct Start<'a> {
     pub sound: Option<SoundSide>,
     /// The recording of what is sent, which begins by itself where the configuration asks for it.
     pub recording: Switch,
+    /// Further receivers.
+    pub others: Vec<Other<'a>>,
 }
 
 impl<'a> Start<'a> {
@@ -93,6 +108,7 @@ impl<'a> Start<'a> {
             given: None,
             sound: None,
             recording: Switch::default(),
+            others: Vec::new(),
         }
     }
 }
@@ -101,7 +117,7 @@ impl<'a> Start<'a> {
 pub struct Threads {
     gate: Arc<Gate>,
     pictures: Slot<SourceFrame>,
-    coded: Slot<Encoded>,
+    outlets: Vec<Outlet>,
     capture: Ending,
     encode: Ending,
 }
@@ -122,13 +138,17 @@ impl Sending {
         open: impl FnOnce() -> Result<Box<dyn FrameSource>, Failure> + Send + 'static,
         start: Start<'_>,
     ) -> Result<Self, Failure> {
-        let Start { frames_max, is_finite, waker, own, rate, receives, given, sound, recording } = start;
+        let Start { frames_max, is_finite, waker, own, rate, receives, given, sound, recording, others } = start;
         let shared = &config.shared;
         check(shared)?;
         let stats = Statistics::open(shared)?;
+        let other_stats: Vec<_> =
+            others.iter().map(|other| Statistics::open(other.shared)).collect::<Result<_, _>>()?;
 
-        let gate = Arc::new(Gate::new(0));
-        let (pictures, coded) = (Slot::new(), Slot::new());
+        let wakers = std::iter::once(waker).chain(others.iter().map(|other| other.waker));
+        let outlets: Vec<_> = wakers.map(|waker| Outlet { coded: Slot::new(), waker: waker.clone() }).collect();
+        let gate = Arc::new(Gate::new(outlets.len()));
+        let pictures = Slot::new();
         let (give_back, used) = mpsc::channel();
         let capture = Capture { gate: Arc::clone(&gate), pictures: pictures.clone(), used };
         let (capture, info) = capturing(capture, open)?;
@@ -139,8 +159,6 @@ impl Sending {
         let options = Options::new(shared.backend, shared.device.as_deref());
         let Coding { coder, params } = coding(config, &options, params, None)?;
         let backend = Arc::new(coder.backend().clone());
-        let stream = VideoSender::new(params, config.rate, config.protection);
-        gate.set_budget_bytes(stream.budget_bytes());
         tracing::info!("{} on {}: {}", backend.kind, backend.device, backend.reason);
         let pulse = Pulse::default();
         let encode = Encode {
@@ -152,9 +170,8 @@ impl Sending {
             info,
             gate: Arc::clone(&gate),
             pictures: pictures.clone(),
-            coded: coded.clone(),
+            company: Company::new(outlets.clone()),
             used: give_back,
-            waker: waker.clone(),
             handover_max: encode::HANDOVER_MAX,
             frames_max,
             has_sound: sound.is_some(),
@@ -169,32 +186,56 @@ impl Sending {
             }),
         };
         let encode = spawn("encode", move || encode.run())?;
-        rate.set(Path::first_target(config.rate));
-        let link = SenderLink::new(Parts {
-            stream,
-            gate: Arc::clone(&gate),
-            pictures: pictures.clone(),
-            coded: coded.clone(),
-            info,
-            rate: rate.clone(),
-            backend,
-            stats,
-            dials: shared.mode.dials(),
-            one_stream: frames_max.is_some() || is_finite,
-            beside: config.beside,
-            own: own.clone(),
-            given,
-            recording: Recorder::new(recording, params),
-            sound,
+        let one_stream = frames_max.is_some() || is_finite;
+        let parts = |receiver: usize, rate: LiveRate, stats, sound| {
+            let share = gate.first_share(own.rate());
+            let stream = VideoSender::new(params, share, config.protection);
+            gate.set_budget_bytes(receiver, stream.budget_bytes());
+            rate.set(Path::first_target(share));
+            Parts {
+                stream,
+                gate: Arc::clone(&gate),
+                receiver,
+                pictures: pictures.clone(),
+                coded: outlets[receiver].coded.clone(),
+                info,
+                rate,
+                backend: Arc::clone(&backend),
+                stats,
+                dials: shared.mode.dials(),
+                one_stream,
+                beside: config.beside,
+                own: own.clone(),
+                given: None,
+                recording: Recorder::new(Switch::default(), params),
+                sound,
+            }
+        };
+        let other_links = others.into_iter().zip(other_stats).zip(1..).map(|((other, stats), receiver)| {
+            let Other { rate, sound, .. } = other;
+            SenderLink::new(parts(receiver, rate, stats, sound))
         });
+        let other_links = other_links.collect();
+        let link = SenderLink::new(Parts { given, recording: Recorder::new(recording, params), ..parts(0, rate, stats, sound) });
         // Room for what the rate may be raised to.
         let frame_bytes = config.rate_most.max(config.rate).bytes_per_frame(params.frame_rate);
-        Ok(Self { link, threads: Threads { gate, pictures, coded, capture, encode }, pulse, rate, frame_bytes })
+        let threads = Threads { gate, pictures, outlets, capture, encode };
+        Ok(Self { link, other_links, threads, pulse, frame_bytes })
     }
 
-    /// Returns the options of this link's loop.
+    /// Returns the options of the first link's loop.
     pub fn options(&self, config: &SenderConfig, protocol: Protocol) -> Result<LinkOptions, Failure> {
-        let options = LinkOptions::of(&config.shared, protocol, self.rate.clone(), self.frame_bytes)?;
+        self.options_of(&self.link, config, protocol)
+    }
+
+    /// Returns the options of the loop of one of the links, whose peer `config` names.
+    pub fn options_of(
+        &self,
+        link: &SenderLink,
+        config: &SenderConfig,
+        protocol: Protocol,
+    ) -> Result<LinkOptions, Failure> {
+        let options = LinkOptions::of(&config.shared, protocol, link.rate(), self.frame_bytes)?;
         Ok(options.with_controller(config.controller))
     }
 }
@@ -204,7 +245,7 @@ impl Threads {
     pub fn end(self, linked: Result<(), Failure>) -> Result<(), Failure> {
         self.gate.end();
         self.pictures.close();
-        self.coded.close();
+        self.outlets.iter().for_each(|outlet| outlet.coded.close());
         let encoded = join(self.encode);
         // A camera may hold its thread for ever; one that has not ended has nothing to report.
         let captured = if self.capture.is_finished() { join(self.capture) } else { Ok(()) };

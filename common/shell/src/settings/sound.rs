@@ -26,12 +26,12 @@ pub struct SoundSide(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    is_muted: AtomicBool,
+    is_muted: Arc<AtomicBool>,
     level: AtomicU8,
     volume_percent: AtomicU32,
     is_practising: AtomicBool,
     /// Tone that both hear, thousandths of a hertz; 0: none.
-    tone_mhz: AtomicU32,
+    tone_mhz: Arc<AtomicU32>,
     /// An echo is heard: by this microphone of this loudspeaker, and by the other side's of its own.
     echoes: [AtomicBool; 2],
     /// Delay of the other side's sound in this ear; 0: none is heard.
@@ -43,6 +43,10 @@ struct Shared {
     is_sent: AtomicBool,
     received: AtomicU64,
     lacking: Mutex<Option<Duration>>,
+    /// True if it is of a band's further member.
+    is_further: bool,
+    /// Those of a band's further members, who are told the same of the click.
+    further: Mutex<Vec<SoundSide>>,
 }
 
 /// The newest word about the click, whoever has said it; none: no click.
@@ -57,11 +61,11 @@ enum Word {
 impl Default for Shared {
     fn default() -> Self {
         Self {
-            is_muted: AtomicBool::new(false),
+            is_muted: Arc::default(),
             level: AtomicU8::new(Level::SILENCE.0),
             volume_percent: AtomicU32::new(100),
             is_practising: AtomicBool::new(false),
-            tone_mhz: AtomicU32::new(0),
+            tone_mhz: Arc::default(),
             echoes: Default::default(),
             ear_us: AtomicU32::new(0),
             click: Mutex::new(Word::Own(None)),
@@ -71,11 +75,33 @@ impl Default for Shared {
             is_sent: AtomicBool::new(false),
             received: AtomicU64::default(),
             lacking: Mutex::default(),
+            is_further: false,
+            further: Mutex::default(),
         }
     }
 }
 
 impl SoundSide {
+    /// Returns the side of a band's further member: its volume and its figures are its own, the microphone and the tone are this one's,
+    /// and it is told of this one's click.
+    pub fn further(&self) -> Self {
+        let (is_muted, tone_mhz) = (Arc::clone(&self.0.is_muted), Arc::clone(&self.0.tone_mhz));
+        let side = Self(Arc::new(Shared { is_muted, tone_mhz, is_further: true, ..Shared::default() }));
+        lock(&self.0.further).push(side.clone());
+        side
+    }
+
+    /// Returns true if what this machine plays of itself, a tone and its own click, is not to be played here, but where the first member is.
+    pub fn is_further(&self) -> bool {
+        self.0.is_further
+    }
+
+    /// Says a word about the click, to all who are to know.
+    fn say_click(&self, tempo: Option<Tempo>) {
+        *lock(&self.0.click) = Word::Own(tempo);
+        lock(&self.0.further).iter().for_each(|side| side.say_click(tempo));
+    }
+
     /// Returns true while the own microphone is muted.
     pub fn is_muted(&self) -> bool {
         self.0.is_muted.load(Ordering::Relaxed)
@@ -169,6 +195,7 @@ impl SoundSide {
     /// Returns the click that counts, and true if it is by the other machine's clock.
     pub fn click(&self) -> Option<(Tempo, bool)> {
         match *lock(&self.0.click) {
+            Word::Own(_) if self.0.is_further => None,
             Word::Own(tempo) => tempo.map(|tempo| (tempo, false)),
             Word::Theirs(tempo) => tempo.map(|tempo| (tempo, true)),
         }
@@ -187,14 +214,14 @@ impl SoundSide {
     pub fn begin_click(&self, metre: Option<Metre>, goes_on: bool, now: Timestamp) -> Metre {
         let metre = metre.unwrap_or(*lock(&self.0.metre));
         let start_us = now.as_us() + LEAD_US + metre.bar_us();
-        *lock(&self.0.click) = Word::Own(Some(Tempo { metre, count_in_bars: 1, goes_on, start_us }));
+        self.say_click(Some(Tempo { metre, count_in_bars: 1, goes_on, start_us }));
         *lock(&self.0.metre) = metre;
         metre
     }
 
     /// Ends the click for both, whoever has begun it.
     pub fn end_click(&self) {
-        *lock(&self.0.click) = Word::Own(None);
+        self.say_click(None);
     }
 
     /// Ends the click of both or begins one that goes on; returns its metre, none: there is none.

@@ -12,6 +12,7 @@
 
 mod arrival;
 mod backlog;
+pub mod band;
 mod budget;
 mod jitter;
 mod overtaking;

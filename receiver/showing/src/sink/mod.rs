@@ -9,6 +9,8 @@ mod display_loss;
 mod enlarged;
 #[cfg(feature = "window")]
 mod face;
+#[cfg(feature = "window")]
+mod grid;
 mod headless;
 #[cfg(feature = "window")]
 mod keys;
@@ -45,6 +47,8 @@ use crate::report::Status;
 
 #[cfg(feature = "window")]
 pub use self::face::{Face, Layer, Press, Said, SharedFace};
+#[cfg(feature = "window")]
+pub use self::grid::{Emphasis, Grid, Sheet, Tile};
 pub use self::headless::Headless;
 pub use self::recorder::Recorder;
 pub use self::spec::{HELP, SinkSpec, UnknownSink, open};

@@ -18,7 +18,7 @@ use kernels::{Converter, Picture};
 use net::clock;
 use picture::effects::Effects;
 use picture::params::StreamParams;
-use shell::settings::{LatencyLimit, practice_said, tone_said};
+use shell::settings::{LatencyLimit, SoundSide, practice_said, tone_said};
 use sound::click::Metre;
 
 use self::composition::{Composition, comfortable};
@@ -58,6 +58,10 @@ pub struct Window {
     latency_limit: LatencyLimit,
     sound: Option<Audible>,
     ends: bool,
+    /// Of a band: the members whose keys were pressed.
+    members: Vec<usize>,
+    /// The side whose volume keys change; none: that of the call.
+    volume_of: Option<SoundSide>,
     saved: (Sender<String>, Receiver<String>),
 }
 
@@ -95,6 +99,8 @@ impl Window {
             latency_limit,
             sound,
             ends: false,
+            members: Vec::new(),
+            volume_of: None,
             saved: channel(),
         };
         opened.composition.overlay.levels = opened.sound.as_ref().map(|_| Levels::new());
@@ -104,6 +110,27 @@ impl Window {
         }
         opened.draw()?;
         Ok(opened)
+    }
+
+    /// Shows a sheet of several pictures, 0x00RRGGBB row by row.
+    pub fn show_sheet(&mut self, size: (usize, usize), pixels: &[u32]) -> Result<(), SinkError> {
+        if self.composition.size != size && !self.fullscreen {
+            self.pane.resize(comfortable(size, self.pane.screen()))?;
+        }
+        self.composition.take_sheet(size, pixels);
+        self.draw()?;
+        self.awake.on_picture(|on| self.pane.hold_saver(on), clock::now());
+        Ok(())
+    }
+
+    /// Takes the members of a band whose keys were pressed: 0 for the key 1.
+    pub fn take_members(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.members)
+    }
+
+    /// Lets the keys of volume change that of this side; none: of the call's own.
+    pub fn steer_volume(&mut self, of: Option<SoundSide>) {
+        self.volume_of = of;
     }
 
     fn draw(&mut self) -> Result<(), SinkError> {
@@ -177,7 +204,8 @@ impl Window {
                 }
                 Key::Louder | Key::Softer => {
                     if let Some(sound) = &self.sound {
-                        let percent = sound.side.step_volume(key == Key::Louder);
+                        let side = self.volume_of.as_ref().unwrap_or(&sound.side);
+                        let percent = side.step_volume(key == Key::Louder);
                         overlay.say(format!("The other side is played at {percent} %"), now);
                     }
                 }
@@ -208,6 +236,7 @@ impl Window {
                         overlay.say(said, now);
                     }
                 }
+                Key::Member(member) => self.members.push(member),
                 Key::Escape if self.escape.press(now) => self.ends = true,
                 Key::Escape => overlay.say("Press Esc again to end", now),
             }

@@ -135,7 +135,8 @@ impl Playback for Half {
             own.add(samples, self.channels, air_us, self.side.own_delay_us());
         }
         self.click.add(samples, self.channels, air_us);
-        self.tone.add(self.side.tone_hz(), samples, self.channels);
+        let tone_hz = self.side.tone_hz().filter(|_| !self.side.is_further());
+        self.tone.add(tone_hz, samples, self.channels);
         // All together are no louder than full scale.
         samples.iter_mut().for_each(|sample| *sample = sample.clamp(-1.0, 1.0));
     }

@@ -12,6 +12,17 @@ use crate::wire::states::StatesReport;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverId(pub u32);
 
+/// The part that a receiver has in what the others' frames can be predicted from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Frames by which what it is known to hold is older than what another one is known to hold.
+    pub behind: u32,
+    /// Of the last sixteen frames that it reported, those that lacked something.
+    pub broken: u32,
+    /// Reports that cannot be true: they contradict others, or the picture that was computed.
+    pub untrue: u64,
+}
+
 /// The last frames sent, and what each receiver holds of them. States are equal if their pictures are.
 #[derive(Clone, Debug)]
 pub struct Receivers<F, S> {
@@ -129,6 +140,18 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
                 self.counters.predicted -= u64::from(age > 0);
             }
         }
+    }
+
+    /// Returns how a receiver stands among the others at `now`; none: it is not there.
+    pub fn standing(&self, id: ReceiverId, now: Timestamp) -> Option<Standing> {
+        let (_, own) = self.present.iter().find(|(present, _)| *present == id)?;
+        let newest = |references: &References<F, S>| references.wanted(now)[0];
+        let held = self.present.iter().filter_map(|(_, references)| newest(references));
+        let best = held.reduce(|a, b| if a.is_newer_than(b) { a } else { b });
+        let behind =
+            best.map_or(0, |best| newest(own).map_or(u32::from(self.window), |own| best.ahead_of(own).unsigned_abs()));
+        let PredictionCounters { mismatches, contradictions, malformed, .. } = own.counters();
+        Some(Standing { behind, broken: own.broken(), untrue: mismatches + contradictions + malformed })
     }
 
     /// Returns the counts: of the stream's frames, and of all receivers.

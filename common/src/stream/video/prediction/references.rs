@@ -277,6 +277,11 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         }
     }
 
+    /// Returns how many of the last frames reported lacked something.
+    pub(super) fn broken(&self) -> u32 {
+        (self.broken & ((1 << FATES) - 1)).count_ones()
+    }
+
     /// Compares the last hash that was reported, once its state is known for certain. After a wrong one nothing is known.
     pub(super) fn is_as_told<R: Replay<F, S>>(&mut self, decoder: &R) -> bool {
         let is_right = self.is_hash_right(decoder);
@@ -351,7 +356,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     fn candidates(&self, now: Timestamp) -> [Option<usize>; 2] {
         let newest = self.entries.len().checked_sub(1);
         let reported = self.entries.iter().rposition(|entry| entry.fate.is_some());
-        let is_broken = (self.broken & ((1 << FATES) - 1)).count_ones() > BROKEN_MAX;
+        let is_broken = self.broken() > BROKEN_MAX;
         let first = if is_broken || self.is_overdue(now) { reported } else { newest };
         [first, reported]
     }

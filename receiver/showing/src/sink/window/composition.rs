@@ -23,6 +23,8 @@ pub(super) struct Composition {
     pub(super) size: (usize, usize),
     /// The picture as it came, and what makes pixels of it; none yet: black.
     shown: Option<(Picture, Converter)>,
+    /// Pixels in its place, as they were made of several pictures.
+    sheet: Option<Vec<u32>>,
     /// True if its left and right are swapped.
     pub(super) mirrored: bool,
     pub(super) overlay: Overlay,
@@ -45,6 +47,7 @@ impl Composition {
         Self {
             size,
             shown: None,
+            sheet: None,
             mirrored: false,
             overlay,
             own: own.map(SelfView::new),
@@ -79,8 +82,19 @@ impl Composition {
         }
     }
 
+    /// Takes pixels to show, 0x00RRGGBB row by row, in place of a picture.
+    pub(super) fn take_sheet(&mut self, size: (usize, usize), pixels: &[u32]) {
+        self.size = size;
+        let sheet = self.sheet.get_or_insert_default();
+        sheet.clear();
+        sheet.extend_from_slice(pixels);
+    }
+
     /// Returns the picture as it is shown, but at its own size: 0x00RRGGBB row by row.
     pub(super) fn pixels(&self) -> Vec<u32> {
+        if let Some(sheet) = &self.sheet {
+            return sheet.clone();
+        }
         let mut pixels = vec![0; self.size.0 * self.size.1];
         if let Some((picture, converter)) = &self.shown {
             converter.convert(picture, &mut pixels);
@@ -110,7 +124,11 @@ impl Composition {
 
     /// Makes the rows of the frame from `first` on, as many as `rows` holds: the picture and bars.
     pub(super) fn make(&mut self, rows: &mut [u32], first: usize) {
-        let Some((picture, converter)) = &self.shown else { return rows.fill(0) };
+        let picture = match (&self.sheet, &self.shown) {
+            (Some(sheet), _) => Original::Pixels(sheet),
+            (None, Some((picture, converter))) => Original::Planes { picture, converter, mirrored: self.mirrored },
+            (None, None) => return rows.fill(0),
+        };
         let (width, (left, top), (_, inner)) = (self.frame.0, self.corner, self.scaler.sizes());
         let last = first + rows.len() / width.max(1);
         let (begin, end) = (top.clamp(first, last), (top + inner.1).clamp(first, last));
@@ -124,7 +142,6 @@ impl Composition {
             }
         }
         if begin < end {
-            let picture = Original::Planes { picture, converter, mirrored: self.mirrored };
             self.scaler.scale_rows(picture, rows, width, left, begin - top);
         }
     }

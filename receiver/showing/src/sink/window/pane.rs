@@ -33,6 +33,8 @@ pub(super) enum Key {
     CountIn,
     Practice,
     Tone,
+    /// Another member of a band, from 0 on.
+    Member(usize),
     Escape,
 }
 
@@ -74,6 +76,7 @@ impl Key {
             'b' => Self::CountIn,
             'p' => Self::Practice,
             'a' => Self::Tone,
+            '1'..='3' => Self::Member(letter as usize - '1' as usize),
             _ => return None,
         })
     }

@@ -176,6 +176,9 @@ fn meaning(key: minifb::Key) -> Option<Key> {
         minifb::Key::B => 'b',
         minifb::Key::P => 'p',
         minifb::Key::A => 'a',
+        minifb::Key::Key1 => '1',
+        minifb::Key::Key2 => '2',
+        minifb::Key::Key3 => '3',
         _ => return None,
     };
     Key::of_letter(letter)

@@ -1,0 +1,286 @@
+//! Several receivers of one coding: who gets the frames that are coded for all, and what those frames may take.
+//!
+//! Frames for all are predicted from what all hold, and may take what the least of them may have. So that nobody holds another back,
+//! only those are *together* whose lines are comparable; the others have frames *apart*: coded alone, as large as their own lines
+//! bear. A frame coded alone costs those who are together a little each time that one joins them; one that leaves costs nothing.
+//!
+//! | a receiver | is |
+//! |---|---|
+//! | whose line bears half or more of the best of those together | together |
+//! | that begins anew, while others are together | apart, until a frame alone is due again |
+//! | that holds less than the others, lacks part of many frames or reports what cannot be true | apart, each time for longer |
+//! | that is the only one | together, whatever it does |
+
+use std::time::Duration;
+
+use super::prediction::Standing;
+use crate::units::Timestamp;
+
+/// Time between two frames that are coded alone because somebody joins.
+const JOIN_EVERY: Duration = Duration::from_secs(5);
+/// Time for which a line must have been comparable before its receiver joins others.
+const COMPARABLE_FOR: Duration = Duration::from_secs(1);
+/// Percent of the best line that a receiver's line bears at least where it joins, and where it stays.
+const JOINS_FROM: usize = 50;
+const STAYS_FROM: usize = 40;
+/// Frames by which a receiver may hold less than others, as it does while a report is late.
+const BEHIND_MAX: u32 = 4;
+/// Of the last sixteen frames, those of which a receiver may lack something.
+const BROKEN_MAX: u32 = 5;
+/// Time for which one that hinders others is apart, at first and at most, and after which it begins from the first again.
+const APART_FIRST: Duration = Duration::from_secs(3);
+const APART_MOST: Duration = Duration::from_secs(120);
+const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
+
+/// A receiver's line as its sender sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Bytes that its next frame may have.
+    pub budget_bytes: usize,
+    /// Its part in what frames can be predicted from, while it is together with others.
+    pub standing: Standing,
+}
+
+/// The frames that a receiver gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// None: it wants none.
+    #[default]
+    Nowhere,
+    /// Those that are coded for all.
+    Together,
+    /// Its own, coded alone.
+    Apart,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    place: Place,
+    /// Time since which its line is comparable.
+    comparable: Option<Timestamp>,
+    /// It is apart until then.
+    apart_until: Option<Timestamp>,
+    /// Time for which it was apart last because it hindered others.
+    apart_for: Duration,
+    /// Untrue reports that are known.
+    untrue: u64,
+}
+
+/// The choice of who is together.
+#[derive(Clone, Debug)]
+pub struct Band {
+    members: Vec<Member>,
+    joined: Option<Timestamp>,
+}
+
+impl Band {
+    /// Creates the choice among so many receivers, of whom nobody wants frames yet.
+    pub fn new(receivers: usize) -> Self {
+        Self { members: vec![Member::default(); receivers], joined: None }
+    }
+
+    /// Takes notice that a receiver begins anew, with nothing.
+    pub fn on_restart(&mut self, receiver: usize) {
+        if let Some(member) = self.members.get_mut(receiver) {
+            (member.place, member.comparable) = (Place::Nowhere, None);
+        }
+    }
+
+    /// Returns the frames that a receiver gets.
+    pub fn place(&self, receiver: usize) -> Place {
+        self.members.get(receiver).map(|member| member.place).unwrap_or_default()
+    }
+
+    /// Chooses for the next frame at `now`. `lines`: those of all receivers, none for one that wants no frames; `is_free`: whether the
+    /// next frame is coded alone in any case. Returns the bytes that the frame for all may have; none: nobody is together.
+    pub fn choose(&mut self, lines: &[Option<Line>], is_free: bool, now: Timestamp) -> Option<usize> {
+        let open = lines.iter().flatten().count();
+        for (member, line) in self.members.iter_mut().zip(lines) {
+            match line {
+                None => (member.place, member.comparable) = (Place::Nowhere, None),
+                Some(line) if open > 1 => member.look(line.standing, now),
+                Some(line) => member.untrue = line.standing.untrue,
+            }
+        }
+        let chosen = self.comparable(lines, now, open == 1);
+        for (member, is_chosen) in self.members.iter_mut().zip(&chosen) {
+            match (is_chosen, member.place) {
+                (true, _) => member.comparable = member.comparable.or(Some(now)),
+                (false, Place::Together) => (member.place, member.comparable) = (Place::Apart, None),
+                (false, _) => member.comparable = None,
+            }
+        }
+        let is_empty = self.members.iter().all(|member| member.place != Place::Together);
+        let is_due = self.joined.is_none_or(|joined| now.since(joined) >= JOIN_EVERY);
+        let mut joins = false;
+        for ((member, is_chosen), line) in self.members.iter_mut().zip(chosen).zip(lines) {
+            if line.is_none() || member.place == Place::Together {
+                continue;
+            }
+            let lasts = member.comparable.is_some_and(|since| now.since(since) >= COMPARABLE_FOR);
+            let may_join = is_chosen && (is_empty || is_free || (is_due && lasts));
+            member.place = if may_join { Place::Together } else { Place::Apart };
+            joins |= may_join;
+        }
+        if joins {
+            self.joined = Some(now);
+        }
+        let together = self.members.iter().zip(lines).filter(|(member, _)| member.place == Place::Together);
+        together.filter_map(|(_, line)| line.map(|line| line.budget_bytes)).min()
+    }
+
+    /// Returns who may be together: as many as have comparable lines, and of two such sets the one with the faster lines.
+    fn comparable(&self, lines: &[Option<Line>], now: Timestamp, is_only_one: bool) -> Vec<bool> {
+        let budget = |(member, line): (&Member, &Option<Line>)| {
+            let line = line.as_ref()?;
+            let is_out = member.apart_until.is_some_and(|until| now < until);
+            (!is_out || is_only_one).then_some(line.budget_bytes)
+        };
+        let budgets: Vec<_> = self.members.iter().zip(lines).map(budget).collect();
+        let with = |best: usize| -> Vec<bool> {
+            let percent = |member: &Member| if member.place == Place::Together { STAYS_FROM } else { JOINS_FROM };
+            let bears = |(member, budget): (&Member, &Option<usize>)| {
+                budget.is_some_and(|budget| {
+                    budget <= best && budget.saturating_mul(100) >= best.saturating_mul(percent(member))
+                })
+            };
+            self.members.iter().zip(&budgets).map(bears).collect()
+        };
+        let best = budgets
+            .iter()
+            .flatten()
+            .copied()
+            .max_by_key(|&best| (with(best).into_iter().filter(|&is| is).count(), best));
+        best.map_or_else(|| vec![false; lines.len()], with)
+    }
+}
+
+impl Member {
+    /// Puts it apart if it hinders others.
+    fn look(&mut self, standing: Standing, now: Timestamp) {
+        let is_untrue = std::mem::replace(&mut self.untrue, standing.untrue) < standing.untrue;
+        let hinders = standing.behind > BEHIND_MAX || standing.broken > BROKEN_MAX || is_untrue;
+        if self.place != Place::Together || !hinders {
+            return;
+        }
+        let is_forgiven = self.apart_until.is_none_or(|until| now.since(until) > FORGIVEN_AFTER);
+        self.apart_for = if is_forgiven { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
+        (self.place, self.comparable) = (Place::Apart, None);
+        self.apart_until = Some(now + self.apart_for);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: Duration = Duration::from_millis(33);
+
+    /// Receivers in steps of a frame.
+    struct Room {
+        band: Band,
+        now: Timestamp,
+    }
+
+    impl Room {
+        fn new(receivers: usize) -> Self {
+            Self { band: Band::new(receivers), now: Timestamp::from_us(1) }
+        }
+
+        /// Goes on for so many frames; returns the places, and the budget for all.
+        fn frames<const N: usize>(&mut self, frames: u32, lines: [Option<usize>; N]) -> ([Place; N], Option<usize>) {
+            self.with(frames, lines, |_| Standing::default())
+        }
+
+        fn with<const N: usize>(
+            &mut self,
+            frames: u32,
+            lines: [Option<usize>; N],
+            standing: impl Fn(u32) -> Standing,
+        ) -> ([Place; N], Option<usize>) {
+            let mut budget = None;
+            for frame in 0..frames {
+                let mut at = 0;
+                let lines = lines.map(|line| {
+                    at += 1;
+                    let standing = if at == N { standing(frame) } else { Standing::default() };
+                    line.map(|budget_bytes| Line { budget_bytes, standing })
+                });
+                budget = self.band.choose(&lines, false, self.now);
+                self.now = self.now + FRAME;
+            }
+            (std::array::from_fn(|at| self.band.place(at)), budget)
+        }
+    }
+
+    use Place::{Apart, Nowhere, Together};
+
+    #[test]
+    fn the_least_of_comparable_lines_counts_and_a_slow_one_holds_nobody_back() {
+        let mut room = Room::new(3);
+        assert_eq!(room.frames(1, [Some(9_000), Some(6_000), Some(700)]), ([Together, Together, Apart], Some(6_000)));
+        assert_eq!(room.frames(300, [Some(9_000), Some(6_000), Some(700)]), ([Together, Together, Apart], Some(6_000)));
+        // A little less is no reason to leave; much less is one at once.
+        assert_eq!(room.frames(1, [Some(9_000), Some(4_000), Some(700)]).1, Some(4_000));
+        assert_eq!(room.frames(1, [Some(9_000), Some(3_000), Some(700)]), ([Together, Apart, Apart], Some(9_000)));
+        // It is back once it has been comparable for a while.
+        assert_eq!(room.frames(20, [Some(9_000), Some(6_000), Some(700)]).0, [Together, Apart, Apart]);
+        assert_eq!(room.frames(20, [Some(9_000), Some(6_000), Some(700)]).0, [Together, Together, Apart]);
+    }
+
+    #[test]
+    fn one_fast_line_does_not_put_two_apart() {
+        let mut room = Room::new(3);
+        assert_eq!(room.frames(1, [Some(9_000), Some(2_000), Some(1_500)]), ([Apart, Together, Together], Some(1_500)));
+        assert_eq!(room.frames(9, [Some(9_000), Some(2_000), None]), ([Together, Apart, Nowhere], Some(9_000)));
+    }
+
+    #[test]
+    fn whoever_comes_again_and_again_costs_others_a_frame_each_five_seconds_at_most() {
+        let (mut room, mut joined) = (Room::new(2), 0);
+        assert_eq!(room.frames(9, [Some(5_000), None]).0, [Together, Nowhere]);
+        for _ in 0..60 {
+            room.band.on_restart(1);
+            let before = room.band.place(1);
+            joined +=
+                u32::from(before != room.frames(60, [Some(5_000), Some(5_000)]).0[1] && room.band.place(1) == Together);
+            room.frames(3, [Some(5_000), None]);
+        }
+        // Two minutes.
+        assert!((10..=25).contains(&joined), "{joined}");
+        let free = [Some(Line { budget_bytes: 5_000, standing: Standing::default() }); 2];
+        room.band.on_restart(1);
+        assert_eq!((room.band.choose(&free, true, room.now), room.band.place(1)), (Some(5_000), Together));
+    }
+
+    #[test]
+    fn whoever_hinders_others_or_reports_what_is_not_true_is_apart_for_longer_each_time() {
+        let hindrances: [fn(u32) -> Standing; 3] = [
+            |_| Standing { behind: 5, ..Standing::default() },
+            |_| Standing { broken: 6, ..Standing::default() },
+            |frame| Standing { untrue: frame.into(), ..Standing::default() },
+        ];
+        for hinders in hindrances {
+            let mut room = Room::new(3);
+            room.frames(1, [Some(5_000); 3]);
+            let mut times = 0;
+            // Five minutes.
+            for _ in 0..9_000 {
+                let was = room.band.place(2);
+                let frame = times * 2 + u32::from(was == Together);
+                let (places, budget) = room.with(1, [Some(5_000); 3], |_| hinders(frame));
+                assert_eq!((places[0], places[1], budget), (Together, Together, Some(5_000)));
+                times += u32::from(was == Together && places[2] == Apart);
+            }
+            assert!((3..=8).contains(&times), "{times}");
+        }
+    }
+
+    #[test]
+    fn the_only_receiver_is_together_whatever_it_does() {
+        let mut room = Room::new(2);
+        let lies = |frame: u32| Standing { behind: 15, broken: 16, untrue: frame.into() };
+        assert_eq!(room.with(99, [None, Some(300)], lies), ([Nowhere, Together], Some(300)));
+        assert_eq!(room.with(1, [None, None], lies), ([Nowhere, Nowhere], None));
+    }
+}

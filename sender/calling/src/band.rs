@@ -1,0 +1,230 @@
+//! A band: a call with each of several machines, of which one camera and one encoder send to all.
+//!
+//! Each call has its own loop, path, keys, rate and protection, on a thread of its own, and its own decoder: one that ends, fails or
+//! falls out leaves the others alone.
+
+use common::config::{ReceiverConfig, SenderConfig};
+use common::path::Directions;
+use common::path::uplink::Uplink;
+use common::stream::talk::TALK;
+use common::stream::video::VIDEO;
+use common::units::Bitrate;
+use common::wire::control::StreamId;
+use net::failure::Failure;
+use net::link::{HangUp, LinkOptions, LiveRate, Streams, Waker};
+use net::tls::Protocol;
+use sending::source::SourceSpec;
+use sending::{Other, SenderLink, Sending, Start, Threads};
+use shell::control::{self, Setting};
+use shell::record::Switch;
+use shell::sd::Pulse;
+use shell::settings::{LatencyLimit, OwnSide, SoundSide, TalkSide};
+use shell::signals;
+use shell::sound::{Role, hurry};
+use shell::threads::{Ending, join, spawn};
+use showing::sink::{self, Sink, SinkSpec, WindowParts};
+use showing::{Network, ReceiverLink, Resolved, Shows, run_over};
+
+use crate::beside;
+use crate::handle::Handle;
+use crate::recordings::Recordings;
+use crate::sound::{self, Line, SoundEnd};
+use crate::stage::Stage;
+use crate::talking::{Hears, Says};
+
+/// Calls with several machines that are set up and have not begun.
+pub struct Band {
+    members: Vec<Member>,
+    threads: Threads,
+    sound: Option<SoundEnd>,
+    window: Option<(WindowParts, bool)>,
+    _control: Option<control::Control>,
+}
+
+/// A call with one of them.
+struct Member {
+    name: String,
+    handle: Handle,
+    waker: Waker,
+    link: SenderLink,
+    sound: Option<Line>,
+    pulse: Pulse,
+    options: LinkOptions,
+    receiving: ReceiverConfig,
+    sinks: Vec<SinkSpec>,
+    rate: Bitrate,
+    frames_max: Option<u64>,
+}
+
+impl Band {
+    /// Opens the source and the encoder. `config` has the connection to the first member and all that is sent, `receiving` what becomes
+    /// of its pictures; `others` the same of the others, of whose configurations the connection counts.
+    pub fn open(
+        config: &SenderConfig,
+        spec: &SourceSpec,
+        receiving: &Resolved,
+        others: &[(SenderConfig, Resolved)],
+        frames_max: Option<u64>,
+    ) -> Result<Self, Failure> {
+        if receiving.sinks.iter().any(|sink| matches!(sink, SinkSpec::V4l2(_))) {
+            return Err(Failure::usage(
+                "a virtual camera takes the pictures of one machine, and a band has several: leave --sink v4l2 out",
+            ));
+        }
+        let all: Vec<_> = std::iter::once((config, receiving)).chain(others.iter().map(|(of, it)| (of, it))).collect();
+        let wakers: Vec<_> = all.iter().map(|_| Waker::default()).collect();
+        let own = OwnSide::new(config.rate, config.rate_most, config.effects);
+        let (lines, sound) = match sound::start(&config.shared, &wakers, true, true)? {
+            Some((lines, end)) => (lines.into_iter().map(Some).collect(), Some(end)),
+            None => (wakers.iter().map(|_| None).collect::<Vec<_>>(), None),
+        };
+        let side = |line: &Option<Line>| line.as_ref().map(|line| line.audible.side.clone());
+        let receivers = others.iter().zip(wakers.iter().zip(&lines).skip(1)).map(|((of_other, _), (waker, line))| {
+            Other { waker, shared: &of_other.shared, rate: LiveRate::new(config.rate), sound: side(line) }
+        });
+        let first_side = lines.first().and_then(side);
+        let mut settings = own.settings();
+        settings.extend(first_side.iter().flat_map(SoundSide::settings));
+        let of_first = Start { sound: first_side, ..Start::new(config, &wakers[0], &own) };
+        let start = Start { frames_max, others: receivers.collect(), ..of_first };
+        let mut sending = Sending::from_spec(config, spec, start)?;
+        let options = |link: &SenderLink, of: &SenderConfig| sending.options_of(link, of, Protocol::BothWays);
+        let links = std::iter::once(&sending.link).chain(&sending.other_links);
+        let options: Vec<_> = links.zip(&all).map(|(link, (of, _))| options(link, of)).collect::<Result<_, _>>()?;
+        let latency_limit = LatencyLimit::new(receiving.config.latency_max);
+        settings.push(latency_limit.setting());
+        let links = std::iter::once(sending.link).chain(sending.other_links.drain(..));
+        let with_sound = links.zip(lines).zip(options);
+        let members = with_sound.zip(wakers).zip(&all).map(|((((link, sound), options), waker), (of, it))| {
+            let talk = TalkSide::new(waker.clone());
+            let handle = Handle {
+                own: own.clone(),
+                latency_limit: latency_limit.clone(),
+                sound: sound.as_ref().map(|line| line.audible.clone()),
+                recordings: Recordings { received: Switch::default(), sent: link.recording(), talk: talk.clone() },
+                talk,
+                hang_up: HangUp::new(waker.clone()),
+                view: Default::default(),
+            };
+            let name = of.shared.peers.first().map(|peer| peer.name.clone()).unwrap_or_default();
+            let rate = Uplink::even(config.rate, all.len());
+            let (receiving, sinks, pulse) = (it.config.clone(), sinks_of(&it.sinks, &name), sending.pulse.clone());
+            Member { name, handle, waker, link, sound, pulse, options, receiving, sinks, rate, frames_max }
+        });
+        let members: Vec<_> = members.collect();
+        for Member { handle, receiving, .. } in &members {
+            handle.talk.set_recording(config.record.is_some() || receiving.record.is_some());
+        }
+        settings.extend(to_all(members.iter().map(|member| member.handle.talk.setting()).collect()));
+        let control = control::serve("sender", &config.shared, settings);
+        let is_fullscreen = receiving.sinks.iter().find_map(|sink| match sink {
+            SinkSpec::Window { fullscreen } => Some(*fullscreen),
+            _ => None,
+        });
+        let parts = WindowParts {
+            backend: receiving.config.window,
+            status_line: false,
+            own: Some(own),
+            latency_limit,
+            sound: members.first().and_then(|member| member.handle.sound.clone()),
+        };
+        let window = is_fullscreen.map(|is_fullscreen| (parts, is_fullscreen));
+        Ok(Self { members, threads: sending.threads, sound, window, _control: control })
+    }
+
+    /// Sends and receives until all calls have ended, the window is closed or a signal comes. A call that fails leaves the others alone.
+    /// Call it on the main thread, on which a window must live.
+    pub fn run(self) -> Result<(), Failure> {
+        let Self { members, threads, sound, window, _control } = self;
+        let names: Vec<_> = members.iter().map(|member| member.name.clone()).collect();
+        let handles: Vec<_> = members.iter().map(|member| member.handle.clone()).collect();
+        let stage = window.map(|parts| Stage::open(parts, &names, &handles)).transpose();
+        let (stage, opened) = match stage {
+            Ok(stage) => (stage, Ok(())),
+            Err(failure) => (None, Err(failure)),
+        };
+        let (mut started, mut ended) = (Vec::new(), opened);
+        if ended.is_ok() {
+            for (place, member) in members.into_iter().enumerate() {
+                let tile = stage.as_ref().map(|stage| stage.tile(place));
+                started.push(spawn("member", move || member.run(tile)));
+            }
+            if let Some(stage) = stage {
+                let is_over = || started.iter().flatten().all(Ending::is_finished);
+                ended = stage.run(is_over);
+                handles.iter().for_each(Handle::hang_up);
+            }
+        }
+        for (thread, name) in started.into_iter().zip(names) {
+            let of_member = thread.and_then(join);
+            if let Err(failure) = &of_member {
+                tracing::warn!("the call with {name} has ended: {failure}; the others go on");
+            }
+            ended = ended.and(of_member);
+        }
+        signals::end_within(signals::END_MAX);
+        threads.end(ended).and(sound.map_or(Ok(()), SoundEnd::end))
+    }
+}
+
+impl Member {
+    /// Turns the call, on this thread and others of its own, until it has ended.
+    fn run(self, tile: Option<Box<dyn Sink + Send>>) -> Result<(), Failure> {
+        let Self { handle, waker, mut link, mut sound, pulse, options, receiving, sinks, rate, frames_max, .. } = self;
+        let hang_up = handle.hang_up.clone();
+        let (mut says, mut hears) = (Says::new(&handle), Hears::new(&handle));
+        let network = Network {
+            waker: waker.clone(),
+            hang_up: Some(hang_up.clone()),
+            pulses: vec![pulse],
+            own: Some(handle.own),
+            latency_limit: handle.latency_limit,
+            seen: None,
+            sound: handle.sound,
+            talk: Some(handle.talk),
+            view: handle.view,
+            recording: handle.recordings.received,
+            is_last: false,
+        };
+        let turn = move |mut receiver_link: ReceiverLink| {
+            if let Some(sound) = &mut sound {
+                hurry(Role::Network);
+                sound.record(receiver_link.recording(), link.recording());
+            }
+            let call = Streams::new(Directions::Both, rate).ended_by(hang_up);
+            let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));
+            let call = call.with(StreamId::sent(VIDEO), &mut link).with(StreamId::received(VIDEO), &mut receiver_link);
+            let call = call.with(StreamId::sent(TALK), &mut says).with(StreamId::received(TALK), &mut hears);
+            let linked = net::link::run(options, &waker, &mut [call]);
+            link.report_final();
+            sound.iter_mut().for_each(Line::end_recording);
+            linked
+        };
+        let shows = match tile {
+            None => Shows::Specs(&sinks),
+            Some(tile) => Shows::Own(Box::new(|parts| {
+                let tile: Box<dyn Sink> = tile;
+                let others = sinks.iter().map(|spec| sink::open(spec, &parts, false));
+                std::iter::once(Ok(tile)).chain(others).collect()
+            })),
+        };
+        run_over(network, &receiving, shows, frames_max, turn).map(drop)
+    }
+}
+
+/// Returns one setting in place of those that are the same for each member.
+fn to_all(settings: Vec<Setting>) -> Option<Setting> {
+    let (key, takes) = settings.first().map(|first| (first.key, first.takes.clone()))?;
+    let set = move |value: &str| settings.iter().map(|setting| (setting.set)(value)).fold(None, Option::or);
+    Some(Setting { key, takes, set: Box::new(set) })
+}
+
+/// Returns the sinks of a member's own: files have its name, and the window is that of all.
+fn sinks_of(sinks: &[SinkSpec], name: &str) -> Vec<SinkSpec> {
+    let own = |sink: &SinkSpec| match sink {
+        SinkSpec::Window { .. } => None,
+        SinkSpec::Y4m(path) => Some(SinkSpec::Y4m(beside::of_name(path, name))),
+        other => Some(other.clone()),
+    };
+    sinks.iter().filter_map(own).collect()
+}
