@@ -147,7 +147,11 @@ impl Band {
         if ended.is_ok() {
             for (place, member) in members.into_iter().enumerate() {
                 let tile = stage.as_ref().map(|stage| stage.tile(place));
-                started.push(spawn("member", move || member.run(tile)));
+                let name = member.name.clone();
+                let told = move |failure: &Failure| {
+                    tracing::warn!("the call with {name} has ended: {failure}; the others go on");
+                };
+                started.push(spawn("member", move || member.run(tile).inspect_err(told)));
             }
             if let Some(stage) = stage {
                 let is_over = || started.iter().flatten().all(Ending::is_finished);
@@ -155,11 +159,8 @@ impl Band {
                 handles.iter().for_each(Handle::hang_up);
             }
         }
-        for (thread, name) in started.into_iter().zip(names) {
+        for thread in started {
             let of_member = thread.and_then(join);
-            if let Err(failure) = &of_member {
-                tracing::warn!("the call with {name} has ended: {failure}; the others go on");
-            }
             ended = ended.and(of_member);
         }
         signals::end_within(signals::END_MAX);

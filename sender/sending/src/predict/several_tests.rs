@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use common::stream::video::prediction::Held;
+use common::wire::states::Fate;
 use kernels::{BackendChoice, Decoder, Picture};
 use picture::coded::{BlockState, ReceivedFrame};
 use picture::gaps::Gaps;
@@ -165,4 +166,21 @@ fn receivers_that_lack_the_same_hold_the_same() {
     (0..8).for_each(|_| drop(room.frame()));
     let counters = room.sender.counters();
     assert!(counters.replays >= 2 && counters.mismatches == 0, "{counters:?}");
+}
+
+#[test]
+fn whoever_holds_less_than_others_or_reports_what_is_not_true_is_known() {
+    let lines = [([0, 0], 2), ([100, 0], 2), ([0, 60], 2)];
+    let receivers = lines.into_iter().zip(1..).map(|((loses, delay), id)| Receiver::new(id, loses, delay)).collect();
+    let mut room = Room::new(receivers);
+    (0..40).for_each(|_| drop(room.frame()));
+    let now = Timestamp::from_us(33_333 * room.step);
+    let standing = |room: &Room, id| room.sender.standing(ReceiverId(id), now).unwrap();
+    assert_eq!(standing(&room, 1), Standing::default());
+    assert!(standing(&room, 2).behind > 4, "nothing comes there");
+    assert!(standing(&room, 3).broken > 5, "{:?}", standing(&room, 3));
+    let contradiction = StatesReport { newest: FrameId(900), hash: None, fates: vec![Fate::NotUsed] };
+    room.sender.on_told_of(ReceiverId(1), Told::Report(contradiction, now));
+    assert_eq!(standing(&room, 1).untrue, 1);
+    assert_eq!(room.sender.standing(ReceiverId(9), now), None);
 }
