@@ -69,7 +69,7 @@ mod tests {
         let played = |levels: &[f32]| {
             let sources = levels.iter().map(|&level| Box::new(Constant(level)) as Box<dyn Playback>).collect();
             let mut samples = [9.0; 64];
-            mixed(sources)?.play(&mut samples, Cycle::default());
+            mixed(sources)?.play(&mut samples, Cycle { frame: 0, us: 0 });
             Some(samples)
         };
         assert_eq!(played(&[]), None);
