@@ -193,6 +193,39 @@ counts! {
 }
 
 counts! {
+    /// Counts of what the audience gets.
+    AudienceCounts {
+        /// Sessions with the audience's relay.
+        audience_sessions,
+        /// Attempts to begin one that have failed.
+        audience_failures,
+        /// Pictures for the audience.
+        audience_pictures,
+        /// Small ones.
+        audience_pictures_small,
+        /// Packets of sound for the audience.
+        audience_sounds,
+        /// Pictures and packets left out, because the line or the rate had no room for them.
+        audience_dropped,
+    }
+}
+
+/// State of the way to an audience.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audience {
+    /// Counts.
+    pub counts: AudienceCounts,
+    /// Parts that are given: 0 nothing, 1 sound, 2 the small picture, too, 3 both.
+    pub part: u64,
+    /// A relay has taken the call.
+    pub is_connected: bool,
+    /// It shows it to nobody: the token is for another name.
+    pub is_unseen: bool,
+    /// Somebody watches.
+    pub is_watched: bool,
+}
+
+counts! {
     /// Counts of the sound that is heard.
     SoundHeardCounts {
         /// Packets of sound that came.
@@ -290,6 +323,17 @@ report! {
         /// Counts of the sound that is sent.
         #[serde(flatten)]
         sound: SoundSentCounts, counted;
+        /// Counts of what the audience gets.
+        #[serde(flatten)]
+        audience: AudienceCounts, counted;
+        /// Parts that the audience is given: 0 nothing, 1 sound, 2 the small picture, too, 3 both; not there, or null in the file, without one.
+        audience_part: Option<u64>, gauge;
+        /// True if a relay has taken the call, false if not; null without an audience.
+        audience_connected: Option<bool>, hidden;
+        /// True if somebody watches; null without an audience.
+        audience_watched: Option<bool>, hidden;
+        /// True if the relay shows the call to nobody, since its token is for another name; null without an audience.
+        audience_unseen: Option<bool>, hidden;
         /// Coded bits per pixel of the frames sent.
         bits_per_pixel: f64, gauge;
         /// Rate that the frames are made for, bits a second.
@@ -450,7 +494,9 @@ mod tests {
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss beside_bps line_bps
              black_holes stalled_ms frames_damaged frames_unusable frames_predicted frames_replayed state_mismatches backend device
              stages_us final unix_ms state connected path path_changes reasons
-             sound_packets_sent sound_packets_unsent sound_bytes_sent",
+             sound_packets_sent sound_packets_unsent sound_bytes_sent
+             audience_sessions audience_failures audience_pictures audience_pictures_small audience_sounds audience_dropped
+             audience_part audience_connected audience_watched audience_unseen",
         );
         check_keys(
             &ReceiverReport::default(),
@@ -475,7 +521,8 @@ mod tests {
         assert_eq!(
             names(Page::of(&SenderReport::default())),
             wanted(
-                "beside_bits_per_second bits_per_pixel black_holes_total bytes_sent_total connected frames_captured_total
+                "audience_sessions_total audience_failures_total audience_pictures_total audience_pictures_small_total
+                 audience_sounds_total audience_dropped_total audience_part beside_bits_per_second bits_per_pixel black_holes_total bytes_sent_total connected frames_captured_total
                  frames_damaged_total frames_dropped_total frames_predicted_total frames_replayed_total
                  frames_sent_total frames_unusable_total info line_bits_per_second loss_ratio rate_target_bits_per_second reasons_total
                  rtt_seconds stage_seconds stalled_seconds state state_mismatches_total

@@ -112,6 +112,7 @@ fn the_halves_know_nothing_of_each_other_and_the_net_nothing_of_pictures() {
     for (package, needed, banned) in [
         ("duet-sending", "turbojpeg", &["duet-showing", "winit", "duet-sender"][..]),
         ("duet-showing", "duet-kernels", &["duet-sending", "turbojpeg", "duet-receiver"][..]),
+        ("duet-publishing", "moq-net", &["duet-sending", "duet-showing", "duet-calling", "aws-lc-rs"][..]),
         ("duet-calling", "duet-sending", &["duet-sender", "duet-receiver", "duet-room"][..]),
         ("duet-net", "quinn", &["duet-kernels", "duet-shell", "ocl", "clap"][..]),
         ("duet-shell", "duet-net", &["duet-sending", "duet-showing", "winit"][..]),

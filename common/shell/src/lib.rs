@@ -21,6 +21,7 @@ pub mod signals;
 pub mod slot;
 pub mod sound;
 pub mod stats;
+pub mod tap;
 mod terminal;
 pub mod threads;
 mod usage;

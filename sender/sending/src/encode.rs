@@ -159,6 +159,7 @@ impl Encode {
 
     /// Tells that one picture in so many is coded from now on; 0: none.
     fn tell_rate(&self, one_in: u32) {
+        self.own.set_slow(one_in != 1);
         let all = self.info.frame_rate.as_f64();
         if one_in == 0 {
             tracing::warn!("this computer is too slow for pictures: it sends sound only, and tries again later");

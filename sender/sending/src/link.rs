@@ -291,6 +291,7 @@ impl SenderLink {
         // A camera counts while no picture of it can be used, too.
         let damaged = gate.skipped.load(Ordering::Relaxed).max(unusable.sum());
         let prediction = gate.prediction();
+        let audience = self.parts.own.audience();
         let dropped_early = self.parts.pictures.dropped()
             + self.parts.coded.dropped()
             + gate.unwanted.load(Ordering::Relaxed)
@@ -305,6 +306,11 @@ impl SenderLink {
             frames_unusable: unusable,
             counts: counters.counts,
             sound: self.parts.sound.as_ref().map(SoundSide::sent).unwrap_or_default(),
+            audience: audience.map(|audience| audience.counts).unwrap_or_default(),
+            audience_part: audience.map(|audience| audience.part),
+            audience_connected: audience.map(|audience| audience.is_connected),
+            audience_watched: audience.map(|audience| audience.is_watched),
+            audience_unseen: audience.map(|audience| audience.is_unseen),
             bits_per_pixel: 8.0 * counters.coded_bytes as f64 / pixels,
             rate_target_bps: self.rate_target.as_bps(),
             beside_bps: self.beside.map(Bitrate::as_bps),

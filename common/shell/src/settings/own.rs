@@ -2,13 +2,17 @@
 //! effects.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use common::stats::Audience;
 use common::units::Bitrate;
 use kernels::Coefficients;
+use net::clock;
 use net::lock::lock;
 use picture::effects::{Effect, Effects, InvalidEffect};
 use picture::frame::{ColourSpace, FrameSize, PixelFormat};
+
+use crate::tap::PictureTap;
 
 /// Width of the small picture at most, pixels.
 const WIDTH_MAX: usize = 320;
@@ -45,6 +49,9 @@ struct SharedOwn {
     size: Mutex<Sizes>,
     said: Mutex<Option<String>>,
     camera: Mutex<Option<String>>,
+    is_slow: AtomicBool,
+    tap: OnceLock<PictureTap>,
+    audience: Mutex<Option<Audience>>,
 }
 
 /// The size of the source's pictures, once it is known, and the most that was asked for.
@@ -68,7 +75,47 @@ impl OwnSide {
         let effects = Mutex::new(Switched { effects, is_on: true });
         let (is_watched, is_hidden, picture) = (AtomicBool::new(false), AtomicBool::new(false), Mutex::default());
         let (size, said, camera) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self(Arc::new(SharedOwn { is_watched, is_hidden, picture, rate_bps, most_bps, effects, size, said, camera }))
+        let (is_slow, tap, audience) = (AtomicBool::new(false), OnceLock::new(), Mutex::default());
+        Self(Arc::new(SharedOwn {
+            is_watched,
+            is_hidden,
+            picture,
+            rate_bps,
+            most_bps,
+            effects,
+            size,
+            said,
+            camera,
+            is_slow,
+            tap,
+            audience,
+        }))
+    }
+
+    /// Lets the pictures that are sent go by `tap`, too; the first one stays.
+    pub fn set_tap(&self, tap: PictureTap) {
+        // A call has one audience.
+        let _ = self.0.tap.set(tap);
+    }
+
+    /// Says whether this computer is too slow for all pictures.
+    pub fn set_slow(&self, is_slow: bool) {
+        self.0.is_slow.store(is_slow, Ordering::Relaxed);
+    }
+
+    /// Returns true if this computer is too slow for all pictures.
+    pub fn is_slow(&self) -> bool {
+        self.0.is_slow.load(Ordering::Relaxed)
+    }
+
+    /// Takes how the way to the audience is.
+    pub fn set_audience(&self, audience: Audience) {
+        *lock(&self.0.audience) = Some(audience);
+    }
+
+    /// Returns how the way to the audience is; none: there is no audience.
+    pub fn audience(&self) -> Option<Audience> {
+        *lock(&self.0.audience)
     }
 
     /// Hides the own picture, of which no byte is sent until it is shown again.
@@ -159,8 +206,11 @@ impl OwnSide {
         *self.picture() = None;
     }
 
-    /// Makes a small picture of one that is about to be coded, if it is watched.
+    /// Makes a small picture of one that is about to be coded, if it is watched, and lets it go by the tap.
     pub fn on_picture(&self, format: PixelFormat, size: FrameSize, colour: ColourSpace, data: &[u8]) {
+        if let Some(tap) = self.0.tap.get() {
+            tap.offer(format, size, colour, data, clock::now());
+        }
         if self.0.is_watched.load(Ordering::Relaxed) {
             let small = shrunk(format, size, colour, data);
             *self.picture() = small;

@@ -1,0 +1,182 @@
+//! A relay in the test's own process, of the kept crate's server side, and relays that do what no relay should.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use moq_net::{Client, Server, broadcast, origin, time};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use web_transport_quinn::quinn;
+use web_transport_quinn::quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+
+const CERTIFICATE: &[u8] = include_bytes!("certificate.der");
+const KEY: &[u8] = include_bytes!("key.der");
+
+/// What a relay does with those who come.
+#[derive(Clone, Debug)]
+pub(crate) enum Manner {
+    /// Its task.
+    Relays,
+    /// It takes calls of this name only, and tells nobody.
+    RelaysOnly(&'static str),
+    /// It closes the connection after the handshake.
+    Closes,
+    /// It never says a word.
+    Hangs,
+    /// Its task, with a transport that takes no datagrams.
+    TakesNoDatagrams,
+    /// It opens streams and writes noise into them.
+    Raves,
+}
+
+/// A relay at work; dropping it kills it without a farewell.
+pub(crate) struct Relay {
+    pub(crate) address: SocketAddr,
+    runtime: Option<tokio::runtime::Runtime>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Relay {
+    pub(crate) fn start(manner: Manner, port: u16) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(KEY.to_vec()));
+        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![CertificateDer::from(CERTIFICATE.to_vec())], key)
+            .unwrap();
+        tls.alpn_protocols = moq_net::ALPNS.iter().map(|alpn| alpn.as_bytes().to_vec()).collect();
+        let mut config = quinn::ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()));
+        if matches!(manner, Manner::TakesNoDatagrams) {
+            let mut transport = quinn::TransportConfig::default();
+            transport.datagram_receive_buffer_size(None);
+            config.transport_config(Arc::new(transport));
+        }
+        let inside = runtime.enter();
+        // The port of one that was killed may be in use for a moment.
+        let until = Instant::now() + Duration::from_secs(30);
+        let endpoint = loop {
+            match quinn::Endpoint::server(config.clone(), (Ipv4Addr::LOCALHOST, port).into()) {
+                Ok(endpoint) => break endpoint,
+                Err(error) => assert!(Instant::now() < until, "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let address = endpoint.local_addr().unwrap();
+        let asked = Arc::default();
+        runtime.spawn(serve(endpoint, manner, Arc::clone(&asked)));
+        drop(inside);
+        Self { address, runtime: Some(runtime), asked }
+    }
+
+    /// Returns the address that a publisher is given.
+    pub(crate) fn url(&self, name: &str) -> String {
+        let hash: String = ring::digest::digest(&ring::digest::SHA256, CERTIFICATE)
+            .as_ref()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        format!("https://{}/{name}#sha256={hash}", self.address)
+    }
+
+    /// Returns the paths that were asked for.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// Watches the broadcast `name` from inside this process; `watch` runs on its runtime.
+    pub(crate) fn watch<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+        &self,
+        name: &'static str,
+        watch: impl FnOnce(broadcast::Consumer) -> F + Send + 'static,
+    ) -> T {
+        let address = self.address;
+        let runtime = self.runtime.as_ref().unwrap();
+        runtime.block_on(async move {
+            let (origin, keeper) = origin::Producer::new(origin::Config::default());
+            tokio::spawn(time::run(keeper));
+            let connection = connect(address).await;
+            let client = Client::new().with_subscriber(origin.clone());
+            let (_session, driver) =
+                client.connect(Instant::now(), web_transport_quinn::Session::raw(connection)).await.unwrap();
+            tokio::spawn(time::run(driver));
+            let broadcast = origin.consume().routed_broadcast(name).await.unwrap();
+            // Only a hang takes so long.
+            tokio::time::timeout(Duration::from_secs(90), watch(broadcast)).await.unwrap()
+        })
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.runtime.take().into_iter().for_each(tokio::runtime::Runtime::shutdown_background);
+    }
+}
+
+async fn serve(endpoint: quinn::Endpoint, manner: Manner, asked: Arc<Mutex<Vec<String>>>) {
+    let (origin, keeper) = origin::Producer::new(origin::Config::default());
+    tokio::spawn(time::run(keeper));
+    while let Some(incoming) = endpoint.accept().await {
+        let (manner, origin, asked) = (manner.clone(), origin.clone(), Arc::clone(&asked));
+        tokio::spawn(async move {
+            let Ok(connection) = incoming.await else { return };
+            let ends = connection.clone();
+            match manner {
+                Manner::Relays | Manner::RelaysOnly(_) => {
+                    let raw = web_transport_quinn::Session::raw(connection);
+                    let Ok(request) = Server::new().accept_request(Instant::now(), raw).await else { return };
+                    asked.lock().unwrap().push(request.path().to_owned());
+                    let takes = match manner {
+                        Manner::RelaysOnly(name) => origin
+                            .scope("", &moq_net::Patterns::from(moq_net::Pattern::subtree(name).unwrap()))
+                            .unwrap(),
+                        _ => origin.clone(),
+                    };
+                    let taken = request.with_publisher(&origin).with_subscriber(takes).ok().await;
+                    let Ok((_session, driver)) = taken else { return };
+                    time::run(driver).await;
+                }
+                Manner::Closes => ends.close(9_u8.into(), b"no"),
+                Manner::Hangs | Manner::TakesNoDatagrams => {
+                    ends.closed().await;
+                }
+                Manner::Raves => rave(&ends).await,
+            }
+        });
+    }
+}
+
+async fn rave(connection: &quinn::Connection) {
+    for round in 0_u32.. {
+        let noise: Vec<u8> = (0..4096_u32).map(|at| (at.wrapping_mul(2_654_435_761 ^ round) >> 13) as u8).collect();
+        if let Ok(Ok(mut stream)) = tokio::time::timeout(Duration::from_millis(20), connection.open_uni()).await {
+            let _ = tokio::time::timeout(Duration::from_millis(20), stream.write_all(&noise)).await;
+        }
+        if let Ok(Ok((mut stream, _))) = tokio::time::timeout(Duration::from_millis(20), connection.open_bi()).await {
+            let _ = tokio::time::timeout(Duration::from_millis(20), stream.write_all(&noise)).await;
+        }
+        if connection.close_reason().is_some() {
+            return;
+        }
+    }
+}
+
+async fn connect(address: SocketAddr) -> quinn::Connection {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from(CERTIFICATE.to_vec())).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = moq_net::ALPNS.iter().map(|alpn| alpn.as_bytes().to_vec()).collect();
+    let mut config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+    let mut transport = quinn::TransportConfig::default();
+    transport.max_concurrent_uni_streams(10_000_u32.into());
+    config.transport_config(Arc::new(transport));
+    let endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    endpoint.connect_with(config, address, "localhost").unwrap().await.unwrap()
+}
