@@ -212,6 +212,11 @@ rival-sound: ## Duet's sound beside JackTrip's and others', or BESIDE="5 20" Mbi
 	$(TARGET)/release/rival-sound $(if $(BESIDE),beside $(BESIDE),$(or $(RIVAL),table) $(if $(SHORT),--short)) \
 		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(JACKTRIP:%=--jacktrip %) $(PROGRAMS:%=--duet %)
 
+.PHONY: audience
+audience: ## an audience through a real relay in Chromium: join, picture, sound, flash against click, relay killed, 1 to 200 watchers; lines of JSON, a screenshot (RELAY=PROGRAM, PARTS="browser killed foreign cost", SECONDS=30, WATCHERS="1 20 100 200")
+	@.ci/setup audience
+	$(if $(SECONDS),SECONDS=$(SECONDS)) $(if $(WATCHERS),WATCHERS="$(WATCHERS)") $(if $(RELAY),RELAY=$(RELAY)) common/laboratory/audience/trial $(TARGET) $(PARTS)
+
 .PHONY: concealment
 concealment: ## Duet's concealment beside JackTrip's method on eight signals and RECORDED="files"; and what a receiving side of sound costs; tables
 	cargo build --release --locked -p duet-rival-sound --example concealment --example cost

@@ -61,7 +61,9 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
         "common/laboratory/faults/src/attack/",
         "sender/tests/",
     ];
-    let quinn = [&["common/net/src/quic/", "common/net/src/quic.rs"], &hostile[..]].concat();
+    // An audience's relay is a server of others, with a protocol and certificates of its own.
+    let relays = ["sender/publishing/src/dial.rs", "sender/publishing/src/relay.rs", "sender/publishing/tests/"];
+    let quinn = [&["common/net/src/quic/", "common/net/src/quic.rs"], &relays[..], &hostile[..]].concat();
     let homes = [
         ("ocl", vec!["kernels/device/src/"]),
         ("ocl_core", vec!["kernels/device/src/"]),
@@ -103,6 +105,9 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
             vec!["common/net/src/reach/mailbox/socket.rs", "common/laboratory/faults/src/mailbox.rs"],
         ),
         ("mdns_sd", vec!["common/net/src/reach/house.rs"]),
+        ("moq_net", vec!["sender/publishing/src/", "sender/publishing/tests/"]),
+        ("web_transport_quinn", vec!["sender/publishing/src/", "sender/publishing/tests/"]),
+        ("openh264", vec!["sender/publishing/src/h264.rs", "sender/publishing/tests/"]),
     ];
     let sources = files(".", "rs");
     assert!(sources.len() > 30, "only {} Rust files found", sources.len());
@@ -218,7 +223,7 @@ fn the_image_is_built_with_the_pinned_toolchain_and_configured_from_here() {
 
 #[test]
 fn base_images_are_fixed_by_digest() {
-    for file in ["docker/Dockerfile", "docker/meet/mailbox.Dockerfile"] {
+    for file in ["docker/Dockerfile", "docker/audience/relay.Dockerfile", "docker/meet/mailbox.Dockerfile"] {
         let text = read(file);
         // An image's name has a colon, a variable's or a stage's has none.
         let named = text.lines().filter(|line| ["FROM ", "ARG "].iter().any(|word| line.starts_with(word)));

@@ -1,0 +1,268 @@
+// trial RELAY SHOW WATCH PAGE OUT [PART..]: a real relay, a publisher that flashes and clicks, and a real browser on this machine; prints a
+// line of JSON for each part: browser (join, picture, sound, flash against click), killed (the relay dies and comes back), foreign (a token
+// for another name), cost (1 to 200 watchers). OUT gets a screenshot and the logs. Needs node 20 or later and chromium.
+import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join } from "node:path";
+
+const [relay, show, watch, page, out, ...asked] = process.argv.slice(2);
+if (!out) {
+  console.error("trial RELAY SHOW WATCH PAGE OUT [browser|killed|foreign|cost..]");
+  process.exit(2);
+}
+const parts = asked.length ? asked : ["browser", "killed", "foreign", "cost"];
+const BASE = Number(process.env.PORT ?? 24430);
+const [RELAY, TOKENS, PAGES, DEBUG, COUNTS] = [0, 1, 2, 3, 4].map((more) => BASE + more);
+const children = new Set();
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+const say = (part, told) => console.log(JSON.stringify({ part, ...told }));
+mkdirSync(out, { recursive: true });
+
+function start(name, program, args, env = {}) {
+  const log = createWriteStream(join(out, `${name}.log`), { flags: "a" });
+  const child = spawn(program, args, { env: { ...process.env, ...env } });
+  child.stdout.pipe(log, { end: false });
+  child.stderr.pipe(log, { end: false });
+  children.add(child);
+  child.on("exit", () => children.delete(child));
+  return child;
+}
+
+async function end(child) {
+  if (child.exitCode !== null || child.signalCode) return;
+  const gone = new Promise((done) => child.on("exit", done));
+  child.kill("SIGKILL");
+  await gone;
+}
+
+// A certificate as browsers take it by its hash.
+const [pem, key, der] = ["relay.pem", "relay.key", "relay.der"].map((file) => join(out, file));
+execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "13",
+  "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE",
+  "-keyout", key, "-out", pem], { stdio: "ignore" });
+execFileSync("openssl", ["x509", "-in", pem, "-outform", "DER", "-out", der]);
+const hash = createHash("sha256").update(readFileSync(der)).digest("hex");
+
+// Tokens are words here.
+const GRANTS = {
+  host: { publish: ["duet/anna"], subscribe: ["duet/anna"], root: "" },
+  guest: { publish: [], subscribe: ["duet/anna"], root: "" },
+  foreign: { publish: ["duet/bert"], subscribe: ["duet/**"], root: "" },
+};
+createServer((request, answer) => {
+  let body = "";
+  request.on("data", (more) => (body += more));
+  request.on("end", () => {
+    const jwt = /jwt=([a-z.]+)/.exec(body)?.[1]?.split(".")[0];
+    const grant = GRANTS[jwt];
+    answer.writeHead(grant ? 200 : 403, { "content-type": "application/json" });
+    answer.end(JSON.stringify(grant ?? {}));
+  });
+}).listen(TOKENS, "127.0.0.1");
+
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json" };
+createServer((request, answer) => {
+  const path = new URL(request.url, "http://x").pathname;
+  const file = path === "/" ? "index.html" : path.slice(1).replaceAll("..", "");
+  try {
+    const body = file === "relay.json"
+      ? JSON.stringify({ relay: `https://localhost:${RELAY}/`, sha256: hash }) : readFileSync(join(page, file));
+    answer.writeHead(200, { "content-type": TYPES[extname(file)] ?? "text/plain" });
+    answer.end(body);
+  } catch {
+    answer.writeHead(404).end();
+  }
+}).listen(PAGES, "127.0.0.1");
+
+const config = join(out, "relay.toml");
+writeFileSync(config, `[listen]
+bind = "[::]:${RELAY}"
+tls.cert = ["${pem}"]
+tls.key = ["${key}"]
+[auth]
+url = "http://127.0.0.1:${TOKENS}/"
+[cache]
+capacity = "64MiB"
+duration = "2s"
+[internal]
+listen = "127.0.0.1:${COUNTS}"
+`);
+const startRelay = () => start("relay", relay, [config]);
+const url = (token) => `https://localhost:${RELAY}/duet/anna?jwt=${token}.b.c`;
+const startShow = (token, seconds = 900) => start("show", show, [`${url(token)}#sha256=${hash}`, String(seconds)]);
+
+// Processor time of a process, seconds, and its memory, MB.
+function cost(child) {
+  const fields = readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1].split(" ");
+  const pages = Number(readFileSync(`/proc/${child.pid}/statm`, "utf8").split(" ")[1]);
+  return { cpu: (Number(fields[11]) + Number(fields[12])) / 100, mb: pages * 4096 / 1e6 };
+}
+
+class Browser {
+  #socket;
+  #next = 0;
+  #waiting = new Map();
+
+  static async open() {
+    const browser = new Browser();
+    browser.child = start("chromium", process.env.CHROMIUM ?? "chromium", ["--headless=new", "--no-sandbox", "--disable-gpu",
+      "--autoplay-policy=no-user-gesture-required", `--remote-debugging-port=${DEBUG}`, `--user-data-dir=${join(out, "profile")}`,
+      "--window-size=1280,620", "about:blank"]);
+    for (let tries = 0; ; tries++) {
+      try {
+        const pages = await (await fetch(`http://127.0.0.1:${DEBUG}/json`)).json();
+        const target = pages.find((it) => it.type === "page");
+        browser.#socket = new WebSocket(target.webSocketDebuggerUrl);
+        await new Promise((done, failed) => ([browser.#socket.onopen, browser.#socket.onerror] = [done, failed]));
+        break;
+      } catch (error) {
+        if (tries > 200) throw error;
+        await sleep(100);
+      }
+    }
+    browser.#socket.onmessage = ({ data }) => {
+      const { id, result, error } = JSON.parse(data);
+      browser.#waiting.get(id)?.(result ?? { error });
+      browser.#waiting.delete(id);
+    };
+    return browser;
+  }
+
+  tell(method, params = {}) {
+    const id = ++this.#next;
+    this.#socket.send(JSON.stringify({ id, method, params }));
+    return new Promise((done) => this.#waiting.set(id, done));
+  }
+
+  async run(expression) {
+    const { result, exceptionDetails } =
+      await this.tell("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+    if (exceptionDetails) throw new Error(JSON.stringify(exceptionDetails));
+    return result.value;
+  }
+
+  async until(expression, ms = 30_000) {
+    const began = Date.now();
+    while (!(await this.run(expression))) {
+      if (Date.now() - began > ms) return undefined;
+      await sleep(20);
+    }
+    return Date.now() - began;
+  }
+
+  async shot(file) {
+    const { data } = await this.tell("Page.captureScreenshot");
+    writeFileSync(join(out, file), Buffer.from(data, "base64"));
+  }
+}
+
+const percent = (values, share) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share / 100))];
+
+// In the page: looks at the picture and the sound as they are given to screen and card, and returns the times of flashes and clicks and the
+// difference of two pictures on each player's half.
+const WATCHED = (seconds) => `(async () => {
+  const canvas = document.querySelector("canvas"), small = new OffscreenCanvas(64, 18);
+  const to = small.getContext("2d", { willReadFrequently: true });
+  const look = () => { to.drawImage(canvas, 0, 0, 64, 18); return to.getImageData(0, 0, 64, 18).data; };
+  const root = duet.player.audio.out.root.peek(), ear = root?.context.createAnalyser();
+  if (ear) { ear.fftSize = 256; root.connect(ear); }
+  const heard = new Float32Array(256), flashes = [], clicks = [], levels = [];
+  let wasWhite = true, wasLoud = true, first, moved = [0, 0], frames = 0;
+  const until = performance.now() + ${seconds * 1000};
+  const listen = setInterval(() => {
+    ear?.getFloatTimeDomainData(heard);
+    const peak = heard.reduce((peak, sample) => Math.max(peak, Math.abs(sample)), 0);
+    levels.push(peak);
+    if (peak > 0.3 && !wasLoud) clicks.push(performance.now());
+    wasLoud = peak > 0.1;
+  }, 4);
+  while (performance.now() < until) {
+    await new Promise(requestAnimationFrame);
+    const data = look();
+    const luma = [8, 56].map((x) => data[(9 * 64 + x) * 4 + 1]);
+    const isWhite = luma[0] > 200;
+    if (isWhite && !wasWhite) flashes.push(performance.now());
+    wasWhite = isWhite;
+    if (!isWhite) {
+      if (first) for (const half of [0, 1]) {
+        let sum = 0;
+        for (let y = 2; y < 16; y++) for (let x = 32 * half + 4; x < 32 * half + 28; x++)
+          sum += Math.abs(data[(y * 64 + x) * 4 + 1] - first[(y * 64 + x) * 4 + 1]);
+        moved[half] = Math.max(moved[half], sum / (14 * 24));
+      }
+      first ??= data.slice();
+    }
+  }
+  clearInterval(listen);
+  return { flashes, clicks, moved, peak: Math.max(...levels), quiet: Math.min(...levels),
+    frames: duet.player.video.out.stats.peek()?.frameCount, behind: duet.behind() };
+})()`;
+
+try {
+  let server = startRelay();
+  let host = parts.some((part) => part !== "foreign") ? startShow("host") : undefined;
+  await sleep(2500);
+  if (parts.includes("browser") || parts.includes("killed")) {
+    const browser = await Browser.open();
+    await browser.tell("Page.navigate", { url: `http://localhost:${PAGES}/#duet/anna?jwt=guest.b.c` });
+    const live = await browser.until(`window.duet?.player.broadcast.out.status.peek() === "live"`);
+    await browser.run(`document.getElementById("start").click()`);
+    const joined = await browser.until(`(duet.player.video.out.stats.peek()?.frameCount ?? 0) > 0`);
+    await browser.until(`duet.level() > -60`, 5000);
+    await sleep(3000);
+    if (parts.includes("browser")) {
+      const seconds = Number(process.env.SECONDS ?? 30);
+      const before = await browser.run(`duet.player.video.out.stats.peek()?.frameCount`);
+      const seen = await browser.run(WATCHED(seconds));
+      await browser.shot("page.png");
+      const apart = seen.flashes.map((flash) => seen.clicks.map((click) => click - flash).sort((a, b) => Math.abs(a) - Math.abs(b))[0])
+        .filter((ms) => Math.abs(ms) < 500);
+      const sizes = apart.map(Math.abs);
+      say("browser", { live_ms: live, first_picture_ms: joined, fps: (seen.frames - before) / seconds, moved: seen.moved, peak: seen.peak,
+        quiet: seen.quiet, flashes: seen.flashes.length, clicks: seen.clicks.length, behind_s: seen.behind,
+        click_after_flash_ms: { p50: percent(apart, 50), p95_of_size: percent(sizes, 95) } });
+    }
+    if (parts.includes("killed")) {
+      await end(server);
+      await sleep(1300);
+      server = startRelay();
+      const began = Date.now();
+      const count = await browser.run(`duet.player.video.out.stats.peek()?.frameCount ?? 0`);
+      await browser.until(`(duet.player.video.out.stats.peek()?.frameCount ?? 0) > ${count} ||
+        (duet.player.video.out.stats.peek()?.frameCount ?? 0) < ${count} && (duet.player.video.out.stats.peek()?.frameCount ?? 0) > 2`);
+      say("killed", { back_after_ms: Date.now() - began });
+    }
+    await end(browser.child);
+  }
+  if (parts.includes("cost")) {
+    for (const watchers of (process.env.WATCHERS ?? "1 20 100 200").split(" ")) {
+      const seconds = 10;
+      const child = spawn(watch, [url("guest"), der, watchers, String(seconds)]);
+      children.add(child);
+      let told = "";
+      child.stdout.on("data", (more) => (told += more));
+      const gone = new Promise((done) => child.on("exit", done));
+      await sleep(Number(watchers) * 10 + 2500);
+      const before = [server, child, host].map(cost);
+      await sleep(seconds * 1000 - 1500);
+      const after = [server, child, host].map(cost);
+      await gone;
+      const share = after.map(({ cpu }, at) => +((cpu - before[at].cpu) / (seconds - 1.5) * 100).toFixed(1));
+      say("cost", { ...JSON.parse(told), relay_percent: share[0], watchers_percent: share[1], publisher_percent: share[2], relay_mb: after[0].mb });
+    }
+  }
+  if (host) await end(host);
+  if (parts.includes("foreign")) {
+    host = startShow("foreign");
+    await sleep(8000);
+    await end(host);
+    const log = readFileSync(join(out, "show.log"), "utf8");
+    say("foreign", { is_found_out: log.includes("is_unseen: true"), is_told: log.includes("shows it to nobody") });
+  }
+  await end(server);
+} finally {
+  for (const child of children) child.kill("SIGKILL");
+}
+process.exit(0);
