@@ -44,6 +44,8 @@ pub(crate) struct Cli {
     /// other side must do the same, or `call`
     #[arg(long, value_name = "FILE", conflicts_with = "link_test")]
     pub(crate) also_receive: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "URL", help = help("publish.url"))]
+    pub(crate) publish: Option<String>,
     /// Flags of both daemons.
     #[command(flatten)]
     pub(crate) common: CommonFlags,
@@ -109,6 +111,7 @@ pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     replace(&mut file.codec.rate, cli.rate.clone());
     replace(&mut file.network.beside, cli.beside.clone());
     replace(&mut file.codec.prediction, cli.prediction.clone());
+    replace(&mut file.publish.url, cli.publish.clone());
     cli.common.apply(&mut file)?;
     let members = match called {
         Some((names, _)) => call_all(&cli.common, names, &file)?,
@@ -135,6 +138,7 @@ pub(crate) fn resolve(cli: &Cli) -> Result<Resolved, Failure> {
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();
     }
+    calling::check_audience(&config)?;
     let source = SourceSpec::parse(&file.video.source)?;
     let sinks = called.map_or(&[][..], |(_, sinks)| sinks.as_slice());
     // It looks at what a call would need.

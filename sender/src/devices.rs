@@ -104,6 +104,10 @@ pub(crate) fn examine(
             _ => check,
         });
     }
+    if let Some(target) = calling::check_audience(config)? {
+        let detail = format!("{target} is to have the call for an audience; {}", calling::learns(&target.host));
+        checks.push(Check::new("audience", Status::Ok, detail, None));
+    }
     checks.push(doctor::card(&sound::spec(&config.shared)?));
     checks.push(speed(config, spec)?);
     doctor::print(&checks, as_json)

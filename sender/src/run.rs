@@ -1,12 +1,12 @@
 //! `run`: sends until there is nothing more to send.
 
-use calling::Sound;
+use calling::{Audience, Sound};
 use common::config::SenderConfig;
 use common::path::Directions;
 use common::stream::video::VIDEO;
 use common::wire::control::StreamId;
 use net::failure::Failure;
-use net::link::{Streams, Waker};
+use net::link::{LiveRate, Streams, Waker};
 use net::tls::Protocol;
 use sending::source::SourceSpec;
 use sending::{Sending, Start};
@@ -21,9 +21,12 @@ use shell::sound::{Role, hurry};
 pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u64>) -> Result<(), Failure> {
     let waker = Waker::default();
     let own = OwnSide::new(config.rate, config.rate_most, config.effects);
-    let mut sound = Sound::start(&config.shared, &waker, false, config.record.is_some())?;
+    let rate = LiveRate::new(config.rate);
+    let mut audience = Audience::start(config, 1, &own, &rate)?;
+    let sound_tap = audience.as_mut().and_then(Audience::sound);
+    let mut sound = Sound::start(&config.shared, &waker, false, config.record.is_some(), sound_tap)?;
     let side = sound.as_ref().map(|sound| sound.audible().side.clone());
-    let start = Start { frames_max, receives: false, sound: side, ..Start::new(config, &waker, &own) };
+    let start = Start { frames_max, receives: false, sound: side, rate, ..Start::new(config, &waker, &own) };
     let mut sending = Sending::from_spec(config, spec, start)?;
     let mut settings = own.settings();
     settings.extend(sound.iter().flat_map(|sound| sound.audible().side.settings()));
@@ -40,5 +43,6 @@ pub(crate) fn run(config: &SenderConfig, spec: &SourceSpec, frames_max: Option<u
     let linked = net::link::run(options, &waker, &mut [call]);
     signals::end_within(signals::END_MAX);
     sending.link.report_final();
-    sending.threads.end(linked).and(sound.map_or(Ok(()), Sound::end))
+    let ended = sending.threads.end(linked).and(sound.map_or(Ok(()), Sound::end));
+    ended.and(audience.map_or(Ok(()), Audience::end))
 }

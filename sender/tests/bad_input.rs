@@ -128,6 +128,10 @@ fn flags() {
     home.check(&with_peer("pattern:size=64x64", &["--rate", "1k"]), 2, "--rate");
     home.check(&with_peer("pattern:size=64x64", &["--rate", "10"]), 2, "did you mean 10M?");
     home.check(&with_peer("pattern:size=64x64", &["--device", "H200"]), 2, "H200");
+    home.check(&with_peer("pattern:size=64x64", &["--publish", "relay.example"]), 2, "https://relay.example/duet/anna");
+    // {"put":"duet/bert"}
+    let foreign = "https://relay.example/duet/anna?jwt=e30.eyJwdXQiOiJkdWV0L2JlcnQifQ.c2ln";
+    home.check(&with_peer("pattern:size=64x64", &["--publish", foreign]), 2, "not \"duet/anna\"");
     home.check(&with_peer("pattern:size=64x64", &["--stats", "/nowhere/stats"]), 2, "/nowhere/stats");
 }
 

@@ -18,7 +18,7 @@ pub use resolve::{
     with_port,
 };
 pub use resolved::{
-    Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, SoundCoding,
-    SoundConfig, Sync, Turn, WindowBackend,
+    Controller, LinkMode, Meet, Password, Peer, Prediction, PublishConfig, ReceiverConfig, SenderConfig, SharedConfig,
+    SoundCoding, SoundConfig, Sync, Turn, WindowBackend,
 };
 pub use table::{ConfigFile, PeerSection, Program};

@@ -13,8 +13,8 @@ use sound::format::{Channels, Coding};
 
 use super::error::ConfigError;
 use super::resolved::{
-    Controller, LinkMode, Meet, Password, Peer, Prediction, ReceiverConfig, SenderConfig, SharedConfig, SoundCoding,
-    SoundConfig, Sync, Turn, WindowBackend,
+    Controller, LinkMode, Meet, Password, Peer, Prediction, PublishConfig, ReceiverConfig, SenderConfig, SharedConfig,
+    SoundCoding, SoundConfig, Sync, Turn, WindowBackend,
 };
 use super::table::{ConfigFile, Expert, LevelCount, PeerSection};
 use crate::path::ways::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX, is_of_one_cable, usable};
@@ -66,7 +66,35 @@ pub fn resolve_sender(file: &ConfigFile) -> Result<SenderConfig, ConfigError> {
         )?,
         record: record(file)?,
         effects: effects(file)?,
+        publish: publish(file)?,
     })
+}
+
+/// Characters of a word for the audience's page.
+const WORDS_MAX: usize = 200;
+/// Names on the page.
+const NAMES_MAX: usize = 16;
+
+fn publish(file: &ConfigFile) -> Result<Option<PublishConfig>, ConfigError> {
+    let publish = &file.publish;
+    if publish.url.is_empty() {
+        return Ok(None);
+    }
+    let words = |key: &'static str, text: &String| match text.chars().count() <= WORDS_MAX {
+        true => Ok(text.clone()),
+        false => Err(value(key, format!("it takes {WORDS_MAX} characters at most"))),
+    };
+    if publish.names.len() > NAMES_MAX {
+        return Err(value("publish.names", format!("it takes {NAMES_MAX} names at most")));
+    }
+    Ok(Some(PublishConfig {
+        url: Password(publish.url.clone()),
+        token: Password(publish.token.clone().unwrap_or_default()),
+        title: words("publish.title", &publish.title)?,
+        names: publish.names.iter().map(|name| words("publish.names", name)).collect::<Result<_, _>>()?,
+        starts: words("publish.starts", &publish.starts)?,
+        cap: checked("publish.cap", publish.cap.parse())?,
+    }))
 }
 
 fn effects(file: &ConfigFile) -> Result<Effects, ConfigError> {

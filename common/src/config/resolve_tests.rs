@@ -102,6 +102,7 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[expert]\nlevels = \"deep\""), "expert.levels", "full");
     check_refused(sender("[expert]\nchroma = \"422\""), "expert.chroma", "`420`, `444`, `grey`");
     check_refused(sender("[codec]\nprediction = \"maybe\""), "codec.prediction", "`auto`, `on`, `off`");
+    check_refused(sender("[publish]\nurl = \"x\"\ncap = \"much\""), "publish.cap", "20M");
     check_refused(sender("[effects]\nnoise = 33"), "effects.noise", "0 to 32 grey levels (0 is off), not 33");
     check_refused(sender("[effects]\ndetail = nan"), "effects.detail", "0 to 4 (1 is off)");
     check_refused(sender("[effects]\neven_light = -0.1"), "effects.even_light", "0 to 1");

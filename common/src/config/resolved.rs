@@ -42,6 +42,20 @@ pub struct SenderConfig {
     pub controller: Controller,
     pub record: Option<PathBuf>,
     pub effects: Effects,
+    /// The audience, if there is to be one.
+    pub publish: Option<PublishConfig>,
+}
+
+/// An audience, checked as far as no relay is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishConfig {
+    /// As it is written; who publishes reads it.
+    pub url: Password,
+    pub token: Password,
+    pub title: String,
+    pub names: Vec<String>,
+    pub starts: String,
+    pub cap: Bitrate,
 }
 
 /// Use of prediction: frames coded from what the receiver holds.

@@ -200,6 +200,26 @@ section! {
 }
 
 section! {
+    /// An audience in browsers, through a relay: docker/audience has one to host. It gets a coding of its own, and what the call leaves.
+    Publish "publish" {
+        /// https://HOST[:PORT]/NAME of the relay and the call's name there. Behind it #sha256=HASH of a certificate that is the relay's own.
+        /// Whoever runs the relay can see and hear the call: run it yourselves, or ask somebody whom you trust. Empty: no audience.
+        Sender url: String, = "";
+        /// Token that the relay's host has given. Whoever has it can publish under that name; `chmod 600` this file if others use the machine.
+        Sender token: Option<String>, ~ "any words";
+        /// Name of the evening, for the page.
+        Sender title: String, = "";
+        /// Names of the players for the page, the host's first. Unset: none are told.
+        Sender names: Vec<String>, = [];
+        /// Beginning, in words for the page.
+        Sender starts: String, = "";
+        /// Most bits a second for the audience, all parts: 1.7M has both pictures and the sound, 400k the small picture.
+        /// While the line bears less than the call wants, the audience gets an eighth of it at most.
+        Sender cap: String, = "1.7M";
+    }
+}
+
+section! {
     /// Counts and times of the call.
     Stats "stats" {
         /// File that gets a JSON object a second and a last one, some 4 MB an hour; a start goes on where it ends.
@@ -306,7 +326,7 @@ pub fn help(place: &str) -> &'static str {
 pub(super) const PEER: &str = "peer";
 
 /// All sections, in the order of the file.
-pub const SECTIONS: [&Section; 11] = [
+pub const SECTIONS: [&Section; 12] = [
     &Video::TABLE,
     &Codec::TABLE,
     &Sound::TABLE,
@@ -315,6 +335,7 @@ pub const SECTIONS: [&Section; 11] = [
     &Network::TABLE,
     &Reach::TABLE,
     &Record::TABLE,
+    &Publish::TABLE,
     &Stats::TABLE,
     &PeerSection::TABLE,
     &Expert::TABLE,
@@ -335,6 +356,7 @@ pub struct ConfigFile {
     pub network: Network,
     pub reach: Reach,
     pub record: Record,
+    pub publish: Publish,
     pub stats: Stats,
     #[serde(rename = "peer", default)]
     pub peers: Vec<PeerSection>,

@@ -22,9 +22,11 @@ use shell::settings::{LatencyLimit, OwnSide, SoundSide, TalkSide};
 use shell::signals;
 use shell::sound::{Role, hurry};
 use shell::threads::{Ending, join, spawn};
+use showing::present::SeenHook;
 use showing::sink::{self, Sink, SinkSpec, WindowParts};
 use showing::{Network, ReceiverLink, Resolved, Shows, run_over};
 
+use crate::audience::Audience;
 use crate::beside;
 use crate::handle::Handle;
 use crate::recordings::Recordings;
@@ -37,6 +39,7 @@ pub struct Band {
     members: Vec<Member>,
     threads: Threads,
     sound: Option<SoundEnd>,
+    audience: Option<Audience>,
     window: Option<(WindowParts, bool)>,
     _control: Option<control::Control>,
 }
@@ -54,6 +57,7 @@ struct Member {
     sinks: Vec<SinkSpec>,
     rate: Bitrate,
     frames_max: Option<u64>,
+    seen: Option<SeenHook>,
 }
 
 impl Band {
@@ -74,7 +78,10 @@ impl Band {
         let all: Vec<_> = std::iter::once((config, receiving)).chain(others.iter().map(|(of, it)| (of, it))).collect();
         let wakers: Vec<_> = all.iter().map(|_| Waker::default()).collect();
         let own = OwnSide::new(config.rate, config.rate_most, config.effects);
-        let (lines, sound) = match sound::start(&config.shared, &wakers, true, true)? {
+        let rate = LiveRate::new(config.rate);
+        let mut audience = Audience::start(config, all.len() + 1, &own, &rate)?;
+        let tap = audience.as_mut().and_then(Audience::sound);
+        let (lines, sound) = match sound::start(&config.shared, &wakers, true, true, tap)? {
             Some((lines, end)) => (lines.into_iter().map(Some).collect(), Some(end)),
             None => (wakers.iter().map(|_| None).collect::<Vec<_>>(), None),
         };
@@ -85,7 +92,7 @@ impl Band {
         let first_side = lines.first().and_then(side);
         let mut settings = own.settings();
         settings.extend(first_side.iter().flat_map(SoundSide::settings));
-        let of_first = Start { sound: first_side, ..Start::new(config, &wakers[0], &own) };
+        let of_first = Start { sound: first_side, rate, ..Start::new(config, &wakers[0], &own) };
         let start = Start { frames_max, others: receivers.collect(), ..of_first };
         let mut sending = Sending::from_spec(config, spec, start)?;
         let options = |link: &SenderLink, of: &SenderConfig| sending.options_of(link, of, Protocol::BothWays);
@@ -108,8 +115,9 @@ impl Band {
             };
             let name = of.shared.peers.first().map(|peer| peer.name.clone()).unwrap_or_default();
             let rate = Uplink::even(config.rate, all.len());
+            let seen = audience.as_mut().and_then(Audience::seen);
             let (receiving, sinks, pulse) = (it.config.clone(), sinks_of(&it.sinks, &name), sending.pulse.clone());
-            Member { name, handle, waker, link, sound, pulse, options, receiving, sinks, rate, frames_max }
+            Member { name, handle, waker, link, sound, pulse, options, receiving, sinks, rate, frames_max, seen }
         });
         let members: Vec<_> = members.collect();
         for Member { handle, receiving, .. } in &members {
@@ -129,13 +137,13 @@ impl Band {
             sound: members.first().and_then(|member| member.handle.sound.clone()),
         };
         let window = is_fullscreen.map(|is_fullscreen| (parts, is_fullscreen));
-        Ok(Self { members, threads: sending.threads, sound, window, _control: control })
+        Ok(Self { members, threads: sending.threads, sound, audience, window, _control: control })
     }
 
     /// Sends and receives until all calls have ended, the window is closed or a signal comes. A call that fails leaves the others alone.
     /// Call it on the main thread, on which a window must live.
     pub fn run(self) -> Result<(), Failure> {
-        let Self { members, threads, sound, window, _control } = self;
+        let Self { members, threads, sound, audience, window, _control } = self;
         let names: Vec<_> = members.iter().map(|member| member.name.clone()).collect();
         let handles: Vec<_> = members.iter().map(|member| member.handle.clone()).collect();
         let stage = window.map(|parts| Stage::open(parts, &names, &handles)).transpose();
@@ -164,14 +172,15 @@ impl Band {
             ended = ended.and(of_member);
         }
         signals::end_within(signals::END_MAX);
-        threads.end(ended).and(sound.map_or(Ok(()), SoundEnd::end))
+        let ended = threads.end(ended).and(sound.map_or(Ok(()), SoundEnd::end));
+        ended.and(audience.map_or(Ok(()), Audience::end))
     }
 }
 
 impl Member {
     /// Turns the call, on this thread and others of its own, until it has ended.
     fn run(self, tile: Option<Box<dyn Sink + Send>>) -> Result<(), Failure> {
-        let Self { handle, waker, mut link, mut sound, pulse, options, receiving, sinks, rate, frames_max, .. } = self;
+        let Self { handle, waker, mut link, mut sound, pulse, options, receiving, sinks, rate, frames_max, seen, .. } = self;
         let hang_up = handle.hang_up.clone();
         let (mut says, mut hears) = (Says::new(&handle), Hears::new(&handle));
         let network = Network {
@@ -180,7 +189,7 @@ impl Member {
             pulses: vec![pulse],
             own: Some(handle.own),
             latency_limit: handle.latency_limit,
-            seen: None,
+            seen,
             sound: handle.sound,
             talk: Some(handle.talk),
             view: handle.view,

@@ -7,7 +7,7 @@ use common::stream::video::VIDEO;
 use common::units::Bitrate;
 use common::wire::control::StreamId;
 use net::failure::Failure;
-use net::link::{HangUp, LinkOptions, Streams, Waker};
+use net::link::{HangUp, LinkOptions, LiveRate, Streams, Waker};
 use net::tls::Protocol;
 use sending::source::SourceSpec;
 use sending::{Sending, Start};
@@ -17,6 +17,7 @@ use shell::sound::{Role, hurry};
 use showing::sink::{Sink, SinkError, SinkSpec, WindowParts};
 use showing::{Network, ReceiverLink, Shows, run_over};
 
+use crate::audience::Audience;
 use crate::handle::Handle;
 use crate::recordings::Recordings;
 use crate::sound::Sound;
@@ -28,6 +29,7 @@ pub struct Call {
     waker: Waker,
     sending: Sending,
     sound: Option<Sound>,
+    audience: Option<Audience>,
     options: LinkOptions,
     receiving: ReceiverConfig,
     rate: Bitrate,
@@ -45,13 +47,16 @@ impl Call {
         frames_max: Option<u64>,
     ) -> Result<Self, Failure> {
         let waker = Waker::default();
-        let sound = Sound::start(&config.shared, &waker, true, true)?;
         let own = OwnSide::new(config.rate, config.rate_most, config.effects);
+        let rate = LiveRate::new(config.rate);
+        let mut audience = Audience::start(config, 2, &own, &rate)?;
+        let sound_tap = audience.as_mut().and_then(Audience::sound);
+        let sound = Sound::start(&config.shared, &waker, true, true, sound_tap)?;
         let side = sound.as_ref().map(|sound| sound.audible().side.clone());
         let talk = TalkSide::new(waker.clone());
         let recordings = Recordings { talk: talk.clone(), ..Recordings::default() };
         let recording = recordings.sent.clone();
-        let start = Start { frames_max, sound: side, recording, ..Start::new(config, &waker, &own) };
+        let start = Start { frames_max, sound: side, recording, rate, ..Start::new(config, &waker, &own) };
         let sending = Sending::from_spec(config, spec, start)?;
         let latency_limit = LatencyLimit::new(receiving.latency_max);
         let mut settings = own.settings();
@@ -71,7 +76,8 @@ impl Call {
             view: Default::default(),
         };
         let receiving = receiving.clone();
-        Ok(Self { handle, waker, sending, sound, options, receiving, rate: config.rate, frames_max, _control: control })
+        let rate = config.rate;
+        Ok(Self { handle, waker, sending, sound, audience, options, receiving, rate, frames_max, _control: control })
     }
 
     /// Returns what a window shows and steers; it may be kept and used on any thread.
@@ -96,11 +102,13 @@ impl Call {
     /// Ends it before it has begun.
     pub fn give_up(self) -> Result<(), Failure> {
         let ended = self.sending.threads.end(Ok(()));
-        ended.and(self.sound.map_or(Ok(()), Sound::end))
+        let ended = ended.and(self.sound.map_or(Ok(()), Sound::end));
+        ended.and(self.audience.map_or(Ok(()), Audience::end))
     }
 
     fn run_for(self, shows: Shows<'_>) -> Result<(), Failure> {
-        let Self { handle, waker, sending, mut sound, options, receiving, rate, frames_max, _control } = self;
+        let Self { handle, waker, sending, mut sound, mut audience, options, receiving, rate, frames_max, _control } =
+            self;
         let hang_up = handle.hang_up.clone();
         let (mut says, mut hears) = (Says::new(&handle), Hears::new(&handle));
         let network = Network {
@@ -109,7 +117,7 @@ impl Call {
             pulses: vec![sending.pulse.clone()],
             own: Some(handle.own),
             latency_limit: handle.latency_limit,
-            seen: None,
+            seen: audience.as_mut().and_then(Audience::seen),
             sound: handle.sound,
             talk: Some(handle.talk),
             view: handle.view,
@@ -131,6 +139,7 @@ impl Call {
             let silenced = sound.map_or(Ok(()), Sound::end);
             threads.end(linked).and(silenced)
         };
-        run_over(network, &receiving, shows, frames_max, turn).map(drop)
+        let ended = run_over(network, &receiving, shows, frames_max, turn).map(drop);
+        ended.and(audience.map_or(Ok(()), Audience::end))
     }
 }

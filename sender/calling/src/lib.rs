@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)]
 
+mod audience;
 mod band;
 mod beside;
 mod call;
@@ -16,6 +17,7 @@ mod sound;
 mod stage;
 mod talking;
 
+pub use audience::{Audience, check as check_audience, learns};
 pub use band::Band;
 pub use beside::{of_member, of_one_file, of_other_file};
 pub use call::Call;

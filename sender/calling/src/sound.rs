@@ -7,6 +7,7 @@ use common::stream::sound::SOUND;
 use common::wire::control::StreamId;
 use net::failure::Failure;
 use net::link::{Streams, Waker};
+use publishing::SoundTap;
 use sending::sound::{Coder, SoundLink};
 use shell::record::Switch;
 use shell::settings::SoundSide;
@@ -38,12 +39,13 @@ pub(crate) struct SoundEnd {
 }
 
 /// Starts the sound of calls with several machines over one card: a coder, a jitter buffer and a volume each. None if no sound is wanted.
-/// `plays`: whether sound comes, too; `records`: whether what is sent is recorded here.
+/// `plays`: whether sound comes, too; `records`: whether what is sent may be recorded here. `tap`: what is heard here goes by it, too.
 pub(crate) fn start(
     shared: &SharedConfig,
     wakers: &[Waker],
     plays: bool,
     records: bool,
+    tap: Option<SoundTap>,
 ) -> Result<Option<(Vec<Line>, SoundEnd)>, Failure> {
     let spec = shell::sound::spec(shared)?;
     if spec == CardSpec::None {
@@ -70,6 +72,7 @@ pub(crate) fn start(
         let hearing = heard.as_ref().map_or_else(Hearing::default, HearingLink::hearing);
         lines.push(Line { sent, heard, audible: Audible { side, hearing, sync: shared.sound.sync } });
     }
+    let for_tap = side.clone();
     let make = move |card: &CardInfo| {
         let (captured, own) = match speakers.is_empty() {
             true => (None, None),
@@ -84,7 +87,11 @@ pub(crate) fn start(
         let (mut captured, mut own) = (captured, own);
         let captures = microphones.iter().map(|microphone| microphone.half(card, captured.take())).collect();
         let playbacks = speakers.iter().map(|speaker| speaker.half(card, own.take())).collect();
-        Halves { capture: mix::captured_by_all(captures), playback: mix::mixed(playbacks) }
+        let halves = Halves { capture: mix::captured_by_all(captures), playback: mix::mixed(playbacks) };
+        match &tap {
+            Some(tap) => tap.tapped(halves, card, &for_tap),
+            None => halves,
+        }
     };
     let card = shell::sound::keep(spec, &shared.sound, (true, plays), Box::new(make), &side)?;
     Ok(Some((lines, SoundEnd { card, coders, workers, echoes })))
@@ -92,9 +99,15 @@ pub(crate) fn start(
 
 impl Sound {
     /// Opens the card and starts the threads; none if no sound is wanted. `plays`: whether sound comes, too; `records`: whether what is
-    /// sent may be recorded here.
-    pub fn start(shared: &SharedConfig, waker: &Waker, plays: bool, records: bool) -> Result<Option<Self>, Failure> {
-        let started = start(shared, std::slice::from_ref(waker), plays, records)?;
+    /// sent may be recorded here. `tap`: what is heard here goes by it, too.
+    pub fn start(
+        shared: &SharedConfig,
+        waker: &Waker,
+        plays: bool,
+        records: bool,
+        tap: Option<SoundTap>,
+    ) -> Result<Option<Self>, Failure> {
+        let started = start(shared, std::slice::from_ref(waker), plays, records, tap)?;
         Ok(started.and_then(|(mut lines, end)| Some(Self { line: lines.pop()?, end })))
     }
 

@@ -60,8 +60,8 @@ pub struct Taps {
 
 /// A publisher at work. Nothing of the call waits for it, and nothing that happens to it ends the call.
 pub struct Publisher {
-    coding: Ending,
-    relay: Ending,
+    coding: Option<Ending>,
+    relay: Option<Ending>,
     is_over: Arc<AtomicBool>,
     leave: Option<oneshot::Sender<()>>,
     state: Arc<RelayState>,
@@ -110,6 +110,7 @@ impl Publisher {
             })?
         };
         making.recv().map_err(|_| Failure::device("the publish thread broke down"))??;
+        let (coding, relay) = (Some(coding), Some(relay));
         Ok((Self { coding, relay, is_over, leave: Some(leave), state }, Taps { pictures, sound }))
     }
 
@@ -121,12 +122,19 @@ impl Publisher {
     /// Tells the audience that it is over, and ends.
     pub fn end(mut self) -> Result<(), Failure> {
         self.is_over.store(true, Ordering::Relaxed);
-        self.coding.thread().unpark();
-        let coded = join(self.coding);
+        self.coding.iter().for_each(|coding| coding.thread().unpark());
+        let coded = self.coding.take().map_or(Ok(()), join);
         if let Some(leave) = self.leave.take() {
             let _ = leave.send(());
         }
-        coded.and(join(self.relay))
+        coded.and(self.relay.take().map_or(Ok(()), join))
+    }
+}
+
+/// A call that cannot begin leaves no audience behind: its threads end by themselves.
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
