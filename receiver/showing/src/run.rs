@@ -82,7 +82,8 @@ pub fn run_over(
     turn: impl FnOnce(ReceiverLink) -> Result<(), Failure> + Send + 'static,
 ) -> Result<ReceiverReport, Failure> {
     let shared = &config.shared;
-    let Network { waker, hang_up, mut pulses, own, latency_limit, seen, sound, talk, view, recording, is_last } = network;
+    let Network { waker, hang_up, mut pulses, own, latency_limit, seen, sound, talk, view, recording, is_last } =
+        network;
     let (pulse, decode_pulse) = (Pulse::default(), Pulse::default());
     pulses.extend([pulse.clone(), decode_pulse.clone()]);
     let compute = Options::new(shared.backend, shared.device.as_deref());

@@ -33,6 +33,17 @@ pub fn check(config: &SenderConfig) -> Result<Option<Target>, Failure> {
     Ok(Some(target))
 }
 
+/// Returns what gives each picture that is shown to `tap`.
+pub(crate) fn seen(tap: PictureTap) -> SeenHook {
+    Box::new(move |seen: &Seen<'_>| {
+        let picture = seen.picture;
+        if picture.depth() == BitDepth::Eight {
+            let colour = seen.stream.params.colour;
+            tap.offer(picture.format(), picture.size(), colour, picture.data(), seen.presented);
+        }
+    })
+}
+
 impl Audience {
     /// Begins to publish, if the configuration says so: a picture of so many `players`, the own one first. `rate`: what the call's pictures
     /// take of the line.
@@ -60,16 +71,9 @@ impl Audience {
         self.sound.take()
     }
 
-    /// Returns what is told of each picture of another player, of one after the other.
-    pub fn seen(&mut self) -> Option<SeenHook> {
-        let tap = self.shown.next()?;
-        Some(Box::new(move |seen: &Seen<'_>| {
-            let picture = seen.picture;
-            if picture.depth() == BitDepth::Eight {
-                let colour = seen.stream.params.colour;
-                tap.offer(picture.format(), picture.size(), colour, picture.data(), seen.presented);
-            }
-        }))
+    /// Returns the place at which the pictures of another player go by, of one after the other.
+    pub(crate) fn shown(&mut self) -> Option<PictureTap> {
+        self.shown.next()
     }
 
     /// Tells the audience that it is over.

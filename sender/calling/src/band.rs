@@ -21,12 +21,12 @@ use shell::sd::Pulse;
 use shell::settings::{LatencyLimit, OwnSide, SoundSide, TalkSide};
 use shell::signals;
 use shell::sound::{Role, hurry};
+use shell::tap::PictureTap;
 use shell::threads::{Ending, join, spawn};
-use showing::present::SeenHook;
 use showing::sink::{self, Sink, SinkSpec, WindowParts};
 use showing::{Network, ReceiverLink, Resolved, Shows, run_over};
 
-use crate::audience::Audience;
+use crate::audience::{self, Audience};
 use crate::beside;
 use crate::handle::Handle;
 use crate::recordings::Recordings;
@@ -57,7 +57,7 @@ struct Member {
     sinks: Vec<SinkSpec>,
     rate: Bitrate,
     frames_max: Option<u64>,
-    seen: Option<SeenHook>,
+    shown: Option<PictureTap>,
 }
 
 impl Band {
@@ -115,9 +115,9 @@ impl Band {
             };
             let name = of.shared.peers.first().map(|peer| peer.name.clone()).unwrap_or_default();
             let rate = Uplink::even(config.rate, all.len());
-            let seen = audience.as_mut().and_then(Audience::seen);
+            let shown = audience.as_mut().and_then(Audience::shown);
             let (receiving, sinks, pulse) = (it.config.clone(), sinks_of(&it.sinks, &name), sending.pulse.clone());
-            Member { name, handle, waker, link, sound, pulse, options, receiving, sinks, rate, frames_max, seen }
+            Member { name, handle, waker, link, sound, pulse, options, receiving, sinks, rate, frames_max, shown }
         });
         let members: Vec<_> = members.collect();
         for Member { handle, receiving, .. } in &members {
@@ -180,7 +180,9 @@ impl Band {
 impl Member {
     /// Turns the call, on this thread and others of its own, until it has ended.
     fn run(self, tile: Option<Box<dyn Sink + Send>>) -> Result<(), Failure> {
-        let Self { handle, waker, mut link, mut sound, pulse, options, receiving, sinks, rate, frames_max, seen, .. } = self;
+        let Self {
+            handle, waker, mut link, mut sound, pulse, options, receiving, sinks, rate, frames_max, shown, ..
+        } = self;
         let hang_up = handle.hang_up.clone();
         let (mut says, mut hears) = (Says::new(&handle), Hears::new(&handle));
         let network = Network {
@@ -189,7 +191,7 @@ impl Member {
             pulses: vec![pulse],
             own: Some(handle.own),
             latency_limit: handle.latency_limit,
-            seen,
+            seen: shown.map(audience::seen),
             sound: handle.sound,
             talk: Some(handle.talk),
             view: handle.view,

@@ -17,7 +17,7 @@ use shell::sound::{Role, hurry};
 use showing::sink::{Sink, SinkError, SinkSpec, WindowParts};
 use showing::{Network, ReceiverLink, Shows, run_over};
 
-use crate::audience::Audience;
+use crate::audience::{self, Audience};
 use crate::handle::Handle;
 use crate::recordings::Recordings;
 use crate::sound::Sound;
@@ -117,7 +117,7 @@ impl Call {
             pulses: vec![sending.pulse.clone()],
             own: Some(handle.own),
             latency_limit: handle.latency_limit,
-            seen: audience.as_mut().and_then(Audience::seen),
+            seen: audience.as_mut().and_then(Audience::shown).map(audience::seen),
             sound: handle.sound,
             talk: Some(handle.talk),
             view: handle.view,

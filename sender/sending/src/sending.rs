@@ -216,7 +216,11 @@ impl Sending {
             SenderLink::new(parts(receiver, rate, stats, sound))
         });
         let other_links = other_links.collect();
-        let link = SenderLink::new(Parts { given, recording: Recorder::new(recording, params), ..parts(0, rate, stats, sound) });
+        let link = SenderLink::new(Parts {
+            given,
+            recording: Recorder::new(recording, params),
+            ..parts(0, rate, stats, sound)
+        });
         // Room for what the rate may be raised to.
         let frame_bytes = config.rate_most.max(config.rate).bytes_per_frame(params.frame_rate);
         let threads = Threads { gate, pictures, outlets, capture, encode };
