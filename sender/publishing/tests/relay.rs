@@ -227,7 +227,7 @@ fn a_hostile_relay_is_seen_in_the_counts_and_nowhere_else() {
 fn a_token_for_another_name_is_found_out() {
     let relay = Relay::start(Manner::RelaysOnly("duet/bert"), 0);
     let own = own();
-    let (publisher, taps) = publisher(&format!("{}", relay.url("duet/anna")).replace("anna#", "anna?jwt=a.b.c#"), &own);
+    let (publisher, taps) = publisher(&relay.url("duet/anna").to_string().replace("anna#", "anna?jwt=a.b.c#"), &own);
     let call = Call::begin(taps);
     wait("it is seen that nobody sees it", || publisher.state().seen() == Seen::No);
     wait("and told", || own.audience().is_some_and(|audience| audience.is_unseen));

@@ -15,7 +15,7 @@ const FLAG: &str = "--examine";
 /// Checks that another page tells of: whom one knows, and by which key.
 const ELSEWHERE: [&str; 3] = ["identity", "peers", "address"];
 
-/// Examines this computer and prints what is found, for [`findings`].
+/// Examines this computer and prints what is found, for `findings`.
 pub fn examine(flags: &CommonFlags) -> Result<(), Failure> {
     let checks = match Configuration::read(flags) {
         Ok(read) => doctor::shared(&read.config.shared),

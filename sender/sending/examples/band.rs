@@ -150,8 +150,8 @@ fn run(arguments: &Arguments, count: usize, nuisance: Nuisance, each: bool) -> R
             let lines: Vec<_> = (0..count).map(line).collect();
             let before: Vec<_> = (0..count).map(|at| band.place(at)).collect();
             let budget = band.choose(&lines, !encoder.predicts(), now).unwrap_or(arguments.bytes);
-            for at in 0..count {
-                match (before[at] == Place::Together, band.place(at) == Place::Together) {
+            for (at, &before) in before.iter().enumerate() {
+                match (before == Place::Together, band.place(at) == Place::Together) {
                     (false, true) => encoder.join(ReceiverId(at as u32)),
                     (true, false) => encoder.leave(ReceiverId(at as u32)),
                     _ => {}

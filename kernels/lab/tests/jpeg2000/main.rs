@@ -89,7 +89,8 @@ fn sizes_and_qualities_that_are_asked_for_are_kept() {
         let fast = Options { is_high_throughput: true, ..options(Target::Quality(decibels)) };
         let coded = encode(&image, &fast, CPU).unwrap();
         let reached = psnr(&image, &decode(&coded, 0, SAMPLES_MAX, CPU).unwrap().image);
-        assert!((decibels..decibels + 0.1).contains(&reached), "{reached} of {decibels}");
+        // One step for all blocks: the quality jumps where many coefficients pass a border at once.
+        assert!((decibels..decibels + 0.2).contains(&reached), "{reached} of {decibels}");
     }
     let too_small = encode(&image, &options(Target::Bytes(20)), CPU);
     assert!(matches!(too_small, Err(Jpeg2000Error::NotCoded(text)) if text.contains("at least")));

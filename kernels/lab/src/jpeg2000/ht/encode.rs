@@ -192,7 +192,7 @@ mod tests {
                     state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(at as u64);
                     let noise = (state >> 32) as u32;
                     // Sparse in some places, dense in others.
-                    let size = (noise % (bits + 1)).min(noise >> 8 & at as u32 / 16);
+                    let size = (noise % (bits + 1)).min((noise >> 8) & (at as u32 / 16));
                     (noise >> 3 & ((1 << size) - 1)) | if noise & 2 != 0 { NEGATIVE } else { 0 }
                 };
                 let values: Vec<u32> = (0..width * height).map(&mut value).collect();
