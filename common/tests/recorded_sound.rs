@@ -529,12 +529,17 @@ fn a_recording_begins_in_the_middle_and_pauses_and_goes_on_on_one_connection() {
             call.receiver.0.pause_recording();
             // What was asked for still comes, and is of no recording.
             call.run(Duration::from_secs(1));
-            // What was on its way when it paused may lack, and nothing before it.
+            // What was on its way or not asked for yet when it paused, two ticks later at most, may lack, and nothing before it.
             let context = format!("seed {seed}, part {part}");
             let lacks = |sound: &RecordedSound| !matches!(sound.fate, SoundFate::Sound(_));
+            // Nothing is kept for a recording before its wish has come: what is lost in the first round trip may lack, too.
+            let unkept = call.recorded.iter().take(45).rposition(lacks).map_or(0, |place| place + 1);
+            assert!(call.recorded[0].begins, "{context}");
+            call.recorded.drain(..unkept);
+            call.recorded[0].begins = true;
             let whole = call.recorded.iter().position(lacks).unwrap_or(call.recorded.len());
             let kept = Duration::from_secs(1) * (64 * whole as u32) / 48_000;
-            assert!((1_600..2_300).contains(&kept.as_millis()), "{context}: {kept:?}");
+            assert!((1_400..2_300).contains(&kept.as_millis()), "{context}: {kept:?}");
             call.recorded.truncate(whole);
             call.check(call.first(), &context);
             call.recorded.clear();

@@ -164,7 +164,7 @@ fn two_rate_controls_on_one_uplink_see_each_others_queue_and_share_it() {
     }
 }
 
-/// What somebody says that may leave is not exceeded, and what a narrow way does not bear is the others'.
+/// The least that anybody says may leave is not exceeded, and the others take what a narrow way does not bear.
 #[test]
 fn a_narrow_way_leaves_its_part_to_the_others() {
     let figures = run(50_000_000, 9_000_000, &[100_000_000, 500_000, 100_000_000], true, 12);

@@ -73,7 +73,7 @@ pub(crate) fn subbands(
     Ok(format!("{channels} x {size}, {}: {}\n", backend.kind, backend.device))
 }
 
-/// What an array becomes: an array, or, of three channels of coordinates, a mesh or a picture of it.
+/// The kinds of file that an array becomes: an array, or, of three channels of coordinates, a mesh or a picture of it.
 const ARRAYS: [Kind; 3] = [Kind::Npy, Kind::Obj, Kind::Png];
 
 fn mesh(output: &Path, kind: Kind, planes: &Values, size: FrameSize) -> Result<()> {

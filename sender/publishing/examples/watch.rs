@@ -11,7 +11,7 @@ use rustls::pki_types::CertificateDer;
 use web_transport_quinn::quinn;
 use web_transport_quinn::quinn::crypto::rustls::QuicClientConfig;
 
-/// What all watchers have had.
+/// Counts of all watchers.
 #[derive(Default)]
 struct Had {
     bytes: u64,
@@ -103,7 +103,7 @@ fn share(sorted: &[f64], percent: usize) -> f64 {
     sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [url, certificate, watchers, seconds, tracks @ ..] = args.as_slice() else {

@@ -43,7 +43,7 @@ pub(crate) struct Catalogue {
     pub(crate) base: Rendition,
     pub(crate) main: Rendition,
     pub(crate) sound_bps: u32,
-    /// What is sent now.
+    /// The part that is sent now.
     pub(crate) part: Part,
     /// Wall clock at time 0 of the frames, ms since 1970.
     pub(crate) zero_unix_ms: u64,

@@ -15,11 +15,11 @@ use crate::canvas::Canvas;
 pub(crate) struct H264Error(#[from] openh264::Error);
 
 /// Codes pictures of one size.
-pub(crate) struct Coder(Encoder);
+pub(crate) struct H264Coder(Encoder);
 
-impl std::fmt::Debug for Coder {
+impl std::fmt::Debug for H264Coder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Coder")
+        f.write_str("H264Coder")
     }
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Coded {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Coder {
+impl H264Coder {
     /// Creates a coder of so many bits and pictures a second.
     pub(crate) fn new(bps: u32, fps: u32) -> Result<Self, H264Error> {
         let config = EncoderConfig::new()
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn pictures_keep_their_rate_and_are_what_they_were() {
         let mut canvas = Canvas::new(Layout::of(2));
-        let mut coder = Coder::new(1_200_000, 30).unwrap();
+        let mut coder = H264Coder::new(1_200_000, 30).unwrap();
         let mut decoder = openh264::decoder::Decoder::new().unwrap();
         let (mut bytes, mut keys) = (0, Vec::new());
         for number in 0..60 {

@@ -19,11 +19,13 @@ mod show;
 mod sound;
 mod target;
 mod tracks;
+mod wishes;
 
 pub use allowance::{Allowance, Call, Part};
 pub use canvas::{Canvas, Layout, Raw};
 pub use catalogue::Programme;
-pub use publisher::{BASE_BPS, MAIN_BPS, Publisher, SOUND_BPS, Taps, Wishes};
+pub use publisher::{Publisher, Taps};
 pub use relay::{RelayState, Seen};
 pub use sound::SoundTap;
 pub use target::{InvalidTarget, Target};
+pub use wishes::{BASE_BPS, MAIN_BPS, SOUND_BPS, Wishes};

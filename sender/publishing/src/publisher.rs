@@ -5,21 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::units::Bitrate;
 use moq_net::{origin, time};
 use net::clock;
 use net::failure::Failure;
 use net::link::LiveRate;
-use shell::settings::OwnSide;
 use shell::tap::PictureTap;
 use shell::threads::{Ending, join, spawn};
 use tokio::sync::oneshot;
 
-use crate::catalogue::Programme;
 use crate::relay::{self, RelayState};
 use crate::show::Show;
 use crate::sound::{self, SoundTap};
 use crate::target::Target;
+use crate::wishes::Wishes;
 
 /// Added to the niceness of the thread that codes: what the call computes goes first.
 const NICE: i32 = 10;
@@ -27,27 +25,6 @@ const NICE: i32 = 10;
 const SLEEP: Duration = Duration::from_millis(10);
 /// Time that the relay has to hear of the end.
 const FAREWELL: Duration = Duration::from_millis(300);
-/// Most bits a second of the large picture.
-pub const MAIN_BPS: u64 = 1_200_000;
-/// Of the small one.
-pub const BASE_BPS: u64 = 250_000;
-/// Of the sound.
-pub const SOUND_BPS: u32 = 96_000;
-
-/// What a host wants to publish.
-#[derive(Clone, Debug)]
-pub struct Wishes {
-    /// Where.
-    pub target: Target,
-    /// Words beside the picture.
-    pub programme: Programme,
-    /// Most bits a second for all together.
-    pub cap: Bitrate,
-    /// Players on the picture.
-    pub players: usize,
-    /// The own side of the call, which says whether the own picture is hidden, and takes the counts.
-    pub own: OwnSide,
-}
 
 /// Places at which a call's pictures and sound go by, for whoever publishes them.
 #[derive(Debug)]

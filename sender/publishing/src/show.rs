@@ -1,4 +1,4 @@
-//! What the host sees and hears, picture by picture: composed, coded and given to the relay as far as the call leaves room for it.
+//! The show that a host sees and hears, picture by picture: composed, coded and given to the relay as far as the call leaves room for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::allowance::{Allowance, Call, Part};
 use crate::backlog::Backlog;
 use crate::canvas::{Canvas, Layout, Raw};
 use crate::catalogue::{Catalogue, Rendition};
-use crate::h264;
-use crate::publisher::{BASE_BPS, MAIN_BPS, SOUND_BPS, Wishes};
+use crate::h264::{H264Coder, H264Error};
 use crate::relay::{RelayState, Seen};
-use crate::sound::{self, Mixer};
+use crate::sound::{Mixer, OpusCoder};
 use crate::tracks::{Track, Tracks, Written};
+use crate::wishes::{BASE_BPS, MAIN_BPS, SOUND_BPS, Wishes};
 
 /// Pictures a second.
 const FPS: u32 = 30;
@@ -41,7 +41,7 @@ const TOLD: Duration = Duration::from_millis(250);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ShowError {
     #[error("{0}")]
-    H264(#[from] h264::H264Error),
+    H264(#[from] H264Error),
     #[error("sound cannot be coded with Opus: {0}")]
     Opus(#[from] opus::Error),
     #[error("the broadcast has ended: {0}")]
@@ -58,7 +58,7 @@ struct Place {
 
 /// One size of the picture.
 struct Coding {
-    coder: h264::Coder,
+    coder: H264Coder,
     coded: u64,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Show {
     main: Coding,
     base: Coding,
     mixer: Mixer,
-    opus: sound::Coder,
+    opus: OpusCoder,
     tracks: Option<Tracks>,
     catalogue: Catalogue,
     allowance: Allowance,
@@ -99,7 +99,7 @@ impl Show {
         let canvas = Canvas::new(Layout::of(wishes.players));
         let small = canvas.small();
         let coding = |bps: u64, fps: u32| -> Result<Coding, Failure> {
-            let coder = h264::Coder::new(bps as u32, fps).map_err(Failure::device)?;
+            let coder = H264Coder::new(bps as u32, fps).map_err(Failure::device)?;
             Ok(Coding { coder, coded: 0 })
         };
         let catalogue = Catalogue {
@@ -119,7 +119,7 @@ impl Show {
             canvas,
             small,
             mixer,
-            opus: sound::Coder::new(SOUND_BPS).map_err(Failure::device)?,
+            opus: OpusCoder::new(SOUND_BPS).map_err(Failure::device)?,
             tracks: Some(Tracks::announce(origin, &wishes.target.name).map_err(Failure::network)?),
             catalogue,
             allowance: Allowance::new(BASE_BPS, MAIN_BPS, wishes.cap.as_bps()),

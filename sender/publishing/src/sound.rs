@@ -73,7 +73,7 @@ struct TappedCapture {
     inner: Box<dyn Capture>,
     out: Out,
     side: SoundSide,
-    /// What is played has the own sound already.
+    /// True if the own sound is in what is played already.
     plays: bool,
 }
 
@@ -220,15 +220,15 @@ impl Mix {
 }
 
 /// Codes blocks with Opus.
-pub(crate) struct Coder(opus::Encoder);
+pub(crate) struct OpusCoder(opus::Encoder);
 
-impl std::fmt::Debug for Coder {
+impl std::fmt::Debug for OpusCoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Coder")
+        f.write_str("OpusCoder")
     }
 }
 
-impl Coder {
+impl OpusCoder {
     /// Creates a coder of so many bits a second.
     pub(crate) fn new(bps: u32) -> Result<Self, opus::Error> {
         let mut encoder = opus::Encoder::new(RATE_HZ, opus::Channels::Stereo, opus::Application::Audio)?;
@@ -335,7 +335,7 @@ mod tests {
         let blocks = blocks(&mut mixer, 9);
         assert_eq!(blocks.len(), 2);
         assert!(blocks.iter().all(|block| block.samples == [0.5; 1920]));
-        let mut coder = Coder::new(96_000).unwrap();
+        let mut coder = OpusCoder::new(96_000).unwrap();
         let bytes = coder.code(&blocks[0]).unwrap().len();
         assert!((10..800).contains(&bytes), "{bytes}");
     }

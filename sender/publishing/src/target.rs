@@ -45,7 +45,7 @@ pub enum InvalidTarget {
     OtherName {
         /// The name.
         name: String,
-        /// What the token allows.
+        /// The name that the token allows.
         allowed: String,
     },
     /// It was for a time that is past.
@@ -108,7 +108,7 @@ impl Target {
     }
 }
 
-/// What stands in a token stays out of logs.
+/// Keeps the token out of logs.
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Target({self})")

@@ -1,4 +1,4 @@
-//! What this computer lacks, found by a process of its own: drivers of graphics cards take more memory than the room does, and keep it.
+//! An examination of this computer by a process of its own: drivers of graphics cards take more memory than the room does, and keep it.
 
 use std::process::{Command, Stdio};
 

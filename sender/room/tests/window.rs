@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(100);
 /// The colour of the button that is meant to be pressed next.
 const NEXT: u32 = 0x00f3_b05f;
-/// What keeps somebody from asking the world, and a picture that moves.
+/// Settings that keep somebody from asking the world, and a picture that moves.
 const ALONE: &str = "[network]\ndht = false\n[video]\nsource = \"pattern:size=640x360:fps=30\"\n";
 /// Numbers of keys.
 const TAB: u8 = 23;
@@ -227,7 +227,7 @@ fn film_of(text: &str) -> Vec<u8> {
     film
 }
 
-/// Who holds a link's code before the camera joins without typing, and the keyboard is enough for that.
+/// A link's code that is held before the camera joins without typing, and the keyboard is enough for that.
 #[test]
 fn a_code_held_before_the_camera_is_joined_with_by_keys() {
     let robert = Person::new("robert-with-code", &[]);

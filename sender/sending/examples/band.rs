@@ -6,7 +6,7 @@ use std::fs;
 
 use anyhow::Result;
 use clap::Parser;
-use common::stream::video::band::{Band, Line, Place};
+use common::stream::video::band::{Band, MemberLine, Seat};
 use common::stream::video::prediction::{Held, ReceiverId};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::{Fate, StatesReport};
@@ -144,14 +144,14 @@ fn run(arguments: &Arguments, count: usize, nuisance: Nuisance, each: bool) -> R
                 let is_gone = at == last && is_away && number % KILLED_EVERY >= KILLED_EVERY - AWAY + 9;
                 let is_slow = at == last && nuisance == Nuisance::Slow;
                 let budget_bytes = if is_slow { arguments.slow_bytes } else { arguments.bytes };
-                let standing = encoder.standing(ReceiverId(at as u32), now).unwrap_or_default();
-                (!is_gone).then_some(Line { budget_bytes, standing })
+                let hindrance = encoder.hindrance(ReceiverId(at as u32), now).unwrap_or_default();
+                (!is_gone).then_some(MemberLine { budget_bytes, hindrance })
             };
             let lines: Vec<_> = (0..count).map(line).collect();
-            let before: Vec<_> = (0..count).map(|at| band.place(at)).collect();
+            let before: Vec<_> = (0..count).map(|at| band.seat(at)).collect();
             let budget = band.choose(&lines, !encoder.predicts(), now).unwrap_or(arguments.bytes);
             for (at, &before) in before.iter().enumerate() {
-                match (before == Place::Together, band.place(at) == Place::Together) {
+                match (before == Seat::Together, band.seat(at) == Seat::Together) {
                     (false, true) => encoder.join(ReceiverId(at as u32)),
                     (true, false) => encoder.leave(ReceiverId(at as u32)),
                     _ => {}
@@ -160,9 +160,9 @@ fn run(arguments: &Arguments, count: usize, nuisance: Nuisance, each: bool) -> R
             let coded = encoder.code_owned((PixelFormat::I420, data.clone()), Target::Bytes(budget), now)?;
             let coded = coded.map(|coded| (coded.id, coded.frame));
             for at in 0..count {
-                frames[at] = match (band.place(at), &coded) {
-                    (Place::Together, coded) => coded.clone(),
-                    (Place::Apart, Some((id, _))) => {
+                frames[at] = match (band.seat(at), &coded) {
+                    (Seat::Together, coded) => coded.clone(),
+                    (Seat::Apart, Some((id, _))) => {
                         let bytes = lines[at].map_or(arguments.bytes, |line| line.budget_bytes);
                         let apart = encoder.code_apart((PixelFormat::I420, data.clone()), Target::Bytes(bytes))?;
                         apart.map(|(frame, _)| (*id, frame))

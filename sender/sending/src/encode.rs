@@ -3,6 +3,7 @@
 mod company;
 #[cfg(test)]
 mod company_tests;
+mod encoded;
 mod failure;
 mod shrink;
 
@@ -28,6 +29,7 @@ use shell::settings::OwnSide;
 use shell::slot::{Slot, Taken};
 
 pub(crate) use self::company::{Company, Outlet};
+pub(crate) use self::encoded::Encoded;
 pub(crate) use self::failure::failure;
 use self::shrink::Shrinking;
 use crate::effects::LiveEffects;
@@ -36,24 +38,6 @@ use crate::predict::{CodedPicture, StreamEncoder, Told};
 use crate::source::{Samples, SourceFrame, SourceInfo};
 use crate::stall::Stall;
 use crate::thin::Thinning;
-
-/// A coded frame on its way to the network thread.
-#[derive(Debug)]
-pub(crate) struct Encoded {
-    /// The frame's number.
-    pub(crate) id: FrameId,
-    /// The stream that it is of.
-    pub(crate) params: StreamParams,
-    pub(crate) frame: Arc<CodedFrame>,
-    pub(crate) times: FrameTimes,
-    /// Time from the capture until this thread has taken it up.
-    pub(crate) waited: Duration,
-    /// Time of its effects; zero without any.
-    pub(crate) effects: Duration,
-    pub(crate) stages: EncodeTimes,
-    /// Back end that coded it.
-    pub(crate) backend: Arc<BackendInfo>,
-}
 
 /// Parts of the encode thread.
 pub(crate) struct Encode {

@@ -29,7 +29,7 @@ impl State {
     }
 }
 
-/// What the encoder knows of a receiver.
+/// The facts that the encoder has of a receiver.
 #[derive(Debug, Default)]
 struct Outlet {
     budget_bytes: AtomicUsize,

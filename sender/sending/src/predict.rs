@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::stream::video::prediction::{PredictionCounters, ReceiverId, Receivers, Standing, StatesOutcome};
+use common::stream::video::prediction::{Hindrance, PredictionCounters, ReceiverId, Receivers, StatesOutcome};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
 use kernels::{
@@ -202,9 +202,9 @@ impl StreamEncoder {
         self.encoder.times()
     }
 
-    /// Returns how a receiver stands among the others at `now`; none: it does not count.
-    pub fn standing(&self, receiver: ReceiverId, now: Timestamp) -> Option<Standing> {
-        self.receivers.standing(receiver, now)
+    /// Returns what a receiver hinders the others by at `now`; none: it does not count.
+    pub fn hindrance(&self, receiver: ReceiverId, now: Timestamp) -> Option<Hindrance> {
+        self.receivers.hindrance(receiver, now)
     }
 
     /// Codes a picture as [`Self::code`] does, of samples that a driver may keep: returns none if it has kept them, and

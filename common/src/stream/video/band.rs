@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use super::prediction::Standing;
+use super::prediction::Hindrance;
 use crate::units::Timestamp;
 
 /// Time between two frames that are coded alone because somebody joins.
@@ -34,16 +34,16 @@ const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
 
 /// A receiver's line as its sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct MemberLine {
     /// Bytes that its next frame may have.
     pub budget_bytes: usize,
-    /// Its part in what frames can be predicted from, while it is together with others.
-    pub standing: Standing,
+    /// By which it hinders the others' frames, while it is together with others.
+    pub hindrance: Hindrance,
 }
 
 /// The frames that a receiver gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum Seat {
     /// None: it wants none.
     #[default]
     Nowhere,
@@ -55,7 +55,7 @@ pub enum Place {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
-    place: Place,
+    seat: Seat,
     /// Time since which its line is comparable.
     comparable: Option<Timestamp>,
     /// It is apart until then.
@@ -82,63 +82,63 @@ impl Band {
     /// Takes notice that a receiver begins anew, with nothing.
     pub fn on_restart(&mut self, receiver: usize) {
         if let Some(member) = self.members.get_mut(receiver) {
-            (member.place, member.comparable) = (Place::Nowhere, None);
+            (member.seat, member.comparable) = (Seat::Nowhere, None);
         }
     }
 
     /// Returns the frames that a receiver gets.
-    pub fn place(&self, receiver: usize) -> Place {
-        self.members.get(receiver).map(|member| member.place).unwrap_or_default()
+    pub fn seat(&self, receiver: usize) -> Seat {
+        self.members.get(receiver).map(|member| member.seat).unwrap_or_default()
     }
 
     /// Chooses for the next frame at `now`. `lines`: those of all receivers, none for one that wants no frames; `is_free`: whether the
     /// next frame is coded alone in any case. Returns the bytes that the frame for all may have; none: nobody is together.
-    pub fn choose(&mut self, lines: &[Option<Line>], is_free: bool, now: Timestamp) -> Option<usize> {
+    pub fn choose(&mut self, lines: &[Option<MemberLine>], is_free: bool, now: Timestamp) -> Option<usize> {
         let open = lines.iter().flatten().count();
         for (member, line) in self.members.iter_mut().zip(lines) {
             match line {
-                None => (member.place, member.comparable) = (Place::Nowhere, None),
-                Some(line) if open > 1 => member.look(line.standing, now),
-                Some(line) => member.untrue = line.standing.untrue,
+                None => (member.seat, member.comparable) = (Seat::Nowhere, None),
+                Some(line) if open > 1 => member.look(line.hindrance, now),
+                Some(line) => member.untrue = line.hindrance.untrue,
             }
         }
         let chosen = self.comparable(lines, now, open == 1);
         for (member, is_chosen) in self.members.iter_mut().zip(&chosen) {
-            match (is_chosen, member.place) {
+            match (is_chosen, member.seat) {
                 (true, _) => member.comparable = member.comparable.or(Some(now)),
-                (false, Place::Together) => (member.place, member.comparable) = (Place::Apart, None),
+                (false, Seat::Together) => (member.seat, member.comparable) = (Seat::Apart, None),
                 (false, _) => member.comparable = None,
             }
         }
-        let is_empty = self.members.iter().all(|member| member.place != Place::Together);
+        let is_empty = self.members.iter().all(|member| member.seat != Seat::Together);
         let is_due = self.joined.is_none_or(|joined| now.since(joined) >= JOIN_EVERY);
         let mut joins = false;
         for ((member, is_chosen), line) in self.members.iter_mut().zip(chosen).zip(lines) {
-            if line.is_none() || member.place == Place::Together {
+            if line.is_none() || member.seat == Seat::Together {
                 continue;
             }
             let lasts = member.comparable.is_some_and(|since| now.since(since) >= COMPARABLE_FOR);
             let may_join = is_chosen && (is_empty || is_free || (is_due && lasts));
-            member.place = if may_join { Place::Together } else { Place::Apart };
+            member.seat = if may_join { Seat::Together } else { Seat::Apart };
             joins |= may_join;
         }
         if joins {
             self.joined = Some(now);
         }
-        let together = self.members.iter().zip(lines).filter(|(member, _)| member.place == Place::Together);
+        let together = self.members.iter().zip(lines).filter(|(member, _)| member.seat == Seat::Together);
         together.filter_map(|(_, line)| line.map(|line| line.budget_bytes)).min()
     }
 
     /// Returns who may be together: as many as have comparable lines, and of two such sets the one with the faster lines.
-    fn comparable(&self, lines: &[Option<Line>], now: Timestamp, is_only_one: bool) -> Vec<bool> {
-        let budget = |(member, line): (&Member, &Option<Line>)| {
+    fn comparable(&self, lines: &[Option<MemberLine>], now: Timestamp, is_only_one: bool) -> Vec<bool> {
+        let budget = |(member, line): (&Member, &Option<MemberLine>)| {
             let line = line.as_ref()?;
             let is_out = member.apart_until.is_some_and(|until| now < until);
             (!is_out || is_only_one).then_some(line.budget_bytes)
         };
         let budgets: Vec<_> = self.members.iter().zip(lines).map(budget).collect();
         let with = |best: usize| -> Vec<bool> {
-            let percent = |member: &Member| if member.place == Place::Together { STAYS_FROM } else { JOINS_FROM };
+            let percent = |member: &Member| if member.seat == Seat::Together { STAYS_FROM } else { JOINS_FROM };
             let bears = |(member, budget): (&Member, &Option<usize>)| {
                 budget.is_some_and(|budget| {
                     budget <= best && budget.saturating_mul(100) >= best.saturating_mul(percent(member))
@@ -157,15 +157,15 @@ impl Band {
 
 impl Member {
     /// Puts it apart if it hinders others.
-    fn look(&mut self, standing: Standing, now: Timestamp) {
-        let is_untrue = std::mem::replace(&mut self.untrue, standing.untrue) < standing.untrue;
-        let hinders = standing.behind > BEHIND_MAX || standing.broken > BROKEN_MAX || is_untrue;
-        if self.place != Place::Together || !hinders {
+    fn look(&mut self, hindrance: Hindrance, now: Timestamp) {
+        let is_untrue = std::mem::replace(&mut self.untrue, hindrance.untrue) < hindrance.untrue;
+        let hinders = hindrance.behind > BEHIND_MAX || hindrance.broken > BROKEN_MAX || is_untrue;
+        if self.seat != Seat::Together || !hinders {
             return;
         }
         let is_forgiven = self.apart_until.is_none_or(|until| now.since(until) > FORGIVEN_AFTER);
         self.apart_for = if is_forgiven { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
-        (self.place, self.comparable) = (Place::Apart, None);
+        (self.seat, self.comparable) = (Seat::Apart, None);
         self.apart_until = Some(now + self.apart_for);
     }
 }
@@ -188,32 +188,32 @@ mod tests {
         }
 
         /// Goes on for so many frames; returns the places, and the budget for all.
-        fn frames<const N: usize>(&mut self, frames: u32, lines: [Option<usize>; N]) -> ([Place; N], Option<usize>) {
-            self.with(frames, lines, |_| Standing::default())
+        fn frames<const N: usize>(&mut self, frames: u32, lines: [Option<usize>; N]) -> ([Seat; N], Option<usize>) {
+            self.with(frames, lines, |_| Hindrance::default())
         }
 
         fn with<const N: usize>(
             &mut self,
             frames: u32,
             lines: [Option<usize>; N],
-            standing: impl Fn(u32) -> Standing,
-        ) -> ([Place; N], Option<usize>) {
+            hindrance: impl Fn(u32) -> Hindrance,
+        ) -> ([Seat; N], Option<usize>) {
             let mut budget = None;
             for frame in 0..frames {
                 let mut at = 0;
                 let lines = lines.map(|line| {
                     at += 1;
-                    let standing = if at == N { standing(frame) } else { Standing::default() };
-                    line.map(|budget_bytes| Line { budget_bytes, standing })
+                    let hindrance = if at == N { hindrance(frame) } else { Hindrance::default() };
+                    line.map(|budget_bytes| MemberLine { budget_bytes, hindrance })
                 });
                 budget = self.band.choose(&lines, false, self.now);
                 self.now = self.now + FRAME;
             }
-            (std::array::from_fn(|at| self.band.place(at)), budget)
+            (std::array::from_fn(|at| self.band.seat(at)), budget)
         }
     }
 
-    use Place::{Apart, Nowhere, Together};
+    use Seat::{Apart, Nowhere, Together};
 
     #[test]
     fn the_least_of_comparable_lines_counts_and_a_slow_one_holds_nobody_back() {
@@ -241,24 +241,24 @@ mod tests {
         assert_eq!(room.frames(9, [Some(5_000), None]).0, [Together, Nowhere]);
         for _ in 0..60 {
             room.band.on_restart(1);
-            let before = room.band.place(1);
+            let before = room.band.seat(1);
             joined +=
-                u32::from(before != room.frames(60, [Some(5_000), Some(5_000)]).0[1] && room.band.place(1) == Together);
+                u32::from(before != room.frames(60, [Some(5_000), Some(5_000)]).0[1] && room.band.seat(1) == Together);
             room.frames(3, [Some(5_000), None]);
         }
         // Two minutes.
         assert!((10..=25).contains(&joined), "{joined}");
-        let free = [Some(Line { budget_bytes: 5_000, standing: Standing::default() }); 2];
+        let free = [Some(MemberLine { budget_bytes: 5_000, hindrance: Hindrance::default() }); 2];
         room.band.on_restart(1);
-        assert_eq!((room.band.choose(&free, true, room.now), room.band.place(1)), (Some(5_000), Together));
+        assert_eq!((room.band.choose(&free, true, room.now), room.band.seat(1)), (Some(5_000), Together));
     }
 
     #[test]
     fn whoever_hinders_others_or_reports_what_is_not_true_is_apart_for_longer_each_time() {
-        let hindrances: [fn(u32) -> Standing; 3] = [
-            |_| Standing { behind: 5, ..Standing::default() },
-            |_| Standing { broken: 6, ..Standing::default() },
-            |frame| Standing { untrue: frame.into(), ..Standing::default() },
+        let hindrances: [fn(u32) -> Hindrance; 3] = [
+            |_| Hindrance { behind: 5, ..Hindrance::default() },
+            |_| Hindrance { broken: 6, ..Hindrance::default() },
+            |frame| Hindrance { untrue: frame.into(), ..Hindrance::default() },
         ];
         for hinders in hindrances {
             let mut room = Room::new(3);
@@ -266,7 +266,7 @@ mod tests {
             let mut times = 0;
             // Five minutes.
             for _ in 0..9_000 {
-                let was = room.band.place(2);
+                let was = room.band.seat(2);
                 let frame = times * 2 + u32::from(was == Together);
                 let (places, budget) = room.with(1, [Some(5_000); 3], |_| hinders(frame));
                 assert_eq!((places[0], places[1], budget), (Together, Together, Some(5_000)));
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn the_only_receiver_is_together_whatever_it_does() {
         let mut room = Room::new(2);
-        let lies = |frame: u32| Standing { behind: 15, broken: 16, untrue: frame.into() };
+        let lies = |frame: u32| Hindrance { behind: 15, broken: 16, untrue: frame.into() };
         assert_eq!(room.with(99, [None, Some(300)], lies), ([Nowhere, Together], Some(300)));
         assert_eq!(room.with(1, [None, None], lies), ([Nowhere, Nowhere], None));
     }

@@ -40,7 +40,7 @@ pub(super) struct ReadTile<'a> {
 }
 
 /// Samples of a tile's components, and blocks that could not be read.
-pub(super) struct Decoded {
+pub(super) struct DecodedTile {
     pub(super) components: Vec<Vec<i32>>,
     pub(super) damaged_blocks: u64,
 }
@@ -159,7 +159,7 @@ impl ReadTile<'_> {
         drop_levels: u8,
         areas: &[Area],
         transforms: &mut Transforms,
-    ) -> Result<Decoded, Jpeg2000Error> {
+    ) -> Result<DecodedTile, Jpeg2000Error> {
         let is_reversible = self.is_reversible(&group);
         let jobs = self.jobs(&group, drop_levels)?;
         let decode = |job: &Job<'_>| {
@@ -213,7 +213,10 @@ impl ReadTile<'_> {
             Values::F32(planes) => planes::from_irreversible(planes, mixes, &mut components),
             Values::F64(_) => {}
         }
-        Ok(Decoded { components: components.into_iter().map(|component| component.samples).collect(), damaged_blocks })
+        Ok(DecodedTile {
+            components: components.into_iter().map(|component| component.samples).collect(),
+            damaged_blocks,
+        })
     }
 
     /// Returns the blocks of a group that have something.

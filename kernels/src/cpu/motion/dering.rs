@@ -227,7 +227,7 @@ fn rows_at<const READ: usize>(square: Square<'_>, y: usize) -> Option<[&[u8; REA
     Some(rows)
 }
 
-/// What is above the samples of a row and what is below them: of all neighbours counted once, and of those near by counted twice.
+/// Sums above the samples of a row and below them: of all neighbours counted once, and of those near by counted twice.
 type Sums<const W: usize> = [[[u8; W]; 2]; 2];
 
 // Each for itself, so that places and weights are constants.

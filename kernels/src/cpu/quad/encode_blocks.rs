@@ -31,7 +31,7 @@ pub(super) struct Blocks {
     scratches: PerThread<[Scratch; 2]>,
 }
 
-/// What is known of a block's coefficients.
+/// The facts known of a block's coefficients.
 #[derive(Debug, Default)]
 struct Kept {
     /// Their largest magnitude.

@@ -37,7 +37,9 @@ fn openjph_and_openjpeg_read_what_is_written() {
                 let options: Vec<_> = options.split(' ').collect();
                 succeed(&[&["encode", &source, &coded], &options[..]].concat());
                 succeed(&["decode", &coded, &ours]);
-                let program = if name.ends_with("j2c") { "ojph_expand" } else { "opj_decompress" };
+                // OpenJPH 0.9.0 reads its own grey pictures of fewer than 32 samples a side wrongly.
+                let is_small = width.min(height) < 32;
+                let program = if name.ends_with("j2c") && !is_small { "ojph_expand" } else { "opj_decompress" };
                 let _ = fs::remove_file(&theirs);
                 assert!(other(program, &["-i", &coded, "-o", &theirs]), "{program}: {width}x{height} {name}");
                 let (ours, theirs) = (samples(&ours, count), samples(&theirs, count));

@@ -25,7 +25,7 @@ const FLOOR_DB: f32 = -60.0;
 const BAR: u32 = 0x0030_c060;
 const BAR_ROWS: usize = 4;
 
-/// Who is shown larger than others.
+/// The member that is shown larger than others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Emphasis {
     /// Nobody.

@@ -2,17 +2,19 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use moq_net::{Client, Server, broadcast, origin, time};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio::sync::oneshot;
 use web_transport_quinn::quinn;
 use web_transport_quinn::quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 
 const CERTIFICATE: &[u8] = include_bytes!("certificate.der");
 const KEY: &[u8] = include_bytes!("key.der");
 
-/// What a relay does with those who come.
+/// The way in which a relay treats those who come.
 #[derive(Clone, Debug)]
 pub(crate) enum Manner {
     /// Its task.
@@ -32,13 +34,14 @@ pub(crate) enum Manner {
 /// A relay at work; dropping it kills it without a farewell.
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
-    runtime: Option<tokio::runtime::Runtime>,
+    /// Ends the thread that serves.
+    end: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Relay {
     pub(crate) fn start(manner: Manner, port: u16) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime = runtime();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(KEY.to_vec()));
         let mut tls = rustls::ServerConfig::builder_with_provider(provider)
@@ -66,9 +69,15 @@ impl Relay {
         };
         let address = endpoint.local_addr().unwrap();
         let asked = Arc::default();
-        runtime.spawn(serve(endpoint, manner, Arc::clone(&asked)));
+        let serving = serve(endpoint, manner, Arc::clone(&asked));
         drop(inside);
-        Self { address, runtime: Some(runtime), asked }
+        let (end, ended) = oneshot::channel();
+        let serve = move || {
+            runtime.spawn(serving);
+            // The endpoint ends with the runtime, before it can say so to anybody.
+            _ = runtime.block_on(ended);
+        };
+        Self { address, end: Some((end, std::thread::spawn(serve))), asked }
     }
 
     /// Returns the address that a publisher is given.
@@ -86,15 +95,14 @@ impl Relay {
         self.asked.lock().unwrap().clone()
     }
 
-    /// Watches the broadcast `name` from inside this process; `watch` runs on its runtime.
+    /// Watches the broadcast `name` from inside this process.
     pub(crate) fn watch<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
         &self,
         name: &'static str,
         watch: impl FnOnce(broadcast::Consumer) -> F + Send + 'static,
     ) -> T {
         let address = self.address;
-        let runtime = self.runtime.as_ref().unwrap();
-        runtime.block_on(async move {
+        runtime().block_on(async move {
             let (origin, keeper) = origin::Producer::new(origin::Config::default());
             tokio::spawn(time::run(keeper));
             let connection = connect(address).await;
@@ -111,8 +119,15 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        self.runtime.take().into_iter().for_each(tokio::runtime::Runtime::shutdown_background);
+        if let Some((end, thread)) = self.end.take() {
+            drop(end);
+            _ = thread.join();
+        }
     }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 async fn serve(endpoint: quinn::Endpoint, manner: Manner, asked: Arc<Mutex<Vec<String>>>) {

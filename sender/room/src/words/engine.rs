@@ -3,7 +3,7 @@
 
 /// Keys of such sentences.
 pub(super) const KEYS: &str = "engine-";
-/// What begins the name of a part that is a sentence of the engine itself.
+/// The beginning of the name of a part that is a sentence of the engine itself.
 const WITHIN: &str = "said";
 /// Sentences within sentences at most.
 pub(super) const DEPTH_MAX: u32 = 6;

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::stream::video::band::{Band, Line, Place};
+use common::stream::video::band::{Band, MemberLine, Seat};
 use common::stream::video::prediction::ReceiverId;
 use common::units::{FrameId, Timestamp};
 use net::link::Waker;
 use shell::slot::{Put, Slot};
 
-use super::Encoded;
+use super::encoded::Encoded;
 use crate::gate::Gate;
 use crate::predict::{PEER, StreamEncoder, Told};
 
@@ -26,7 +26,7 @@ pub(crate) struct Outlet {
 /// All receivers, in the order of the gate.
 pub(crate) struct Company {
     outlets: Vec<Outlet>,
-    /// Where there are several.
+    /// The choice of who is coded for together, if there are several.
     band: Option<Band>,
 }
 
@@ -69,14 +69,14 @@ impl Company {
         let Some(band) = &mut self.band else { return gate.budget_bytes(0) };
         let ids = || (0..self.outlets.len()).zip((0..).map(ReceiverId));
         let line = |(receiver, id)| {
-            let standing = coder.standing(id, now).unwrap_or_default();
-            gate.is_open_for(receiver).then(|| Line { budget_bytes: gate.budget_bytes(receiver), standing })
+            let hindrance = coder.hindrance(id, now).unwrap_or_default();
+            gate.is_open_for(receiver).then(|| MemberLine { budget_bytes: gate.budget_bytes(receiver), hindrance })
         };
         let lines: Vec<_> = ids().map(line).collect();
-        let before: Vec<_> = ids().map(|(receiver, _)| band.place(receiver)).collect();
+        let before: Vec<_> = ids().map(|(receiver, _)| band.seat(receiver)).collect();
         let budget = band.choose(&lines, !coder.predicts(), now);
         for (receiver, id) in ids() {
-            match (before[receiver] == Place::Together, band.place(receiver) == Place::Together) {
+            match (before[receiver] == Seat::Together, band.seat(receiver) == Seat::Together) {
                 (false, true) => coder.join(id),
                 (true, false) => coder.leave(id),
                 _ => {}
@@ -87,7 +87,7 @@ impl Company {
 
     /// Returns the receivers that get frames of their own.
     pub(crate) fn apart(&self) -> Vec<usize> {
-        let is_apart = |&receiver: &usize| self.band.as_ref().is_some_and(|band| band.place(receiver) == Place::Apart);
+        let is_apart = |&receiver: &usize| self.band.as_ref().is_some_and(|band| band.seat(receiver) == Seat::Apart);
         (0..self.outlets.len()).filter(is_apart).collect()
     }
 
@@ -137,7 +137,7 @@ impl Company {
     }
 
     fn together(&self) -> impl Iterator<Item = &Outlet> {
-        let is_together = |receiver| self.band.as_ref().is_none_or(|band| band.place(receiver) == Place::Together);
+        let is_together = |receiver| self.band.as_ref().is_none_or(|band| band.seat(receiver) == Seat::Together);
         self.outlets.iter().enumerate().filter(move |(receiver, _)| is_together(*receiver)).map(|(_, outlet)| outlet)
     }
 

@@ -175,12 +175,12 @@ fn whoever_holds_less_than_others_or_reports_what_is_not_true_is_known() {
     let mut room = Room::new(receivers);
     (0..40).for_each(|_| drop(room.frame()));
     let now = Timestamp::from_us(33_333 * room.step);
-    let standing = |room: &Room, id| room.sender.standing(ReceiverId(id), now).unwrap();
-    assert_eq!(standing(&room, 1), Standing::default());
-    assert!(standing(&room, 2).behind > 4, "nothing comes there");
-    assert!(standing(&room, 3).broken > 5, "{:?}", standing(&room, 3));
+    let hindrance = |room: &Room, id| room.sender.hindrance(ReceiverId(id), now).unwrap();
+    assert_eq!(hindrance(&room, 1), Hindrance::default());
+    assert!(hindrance(&room, 2).behind > 4, "nothing comes there");
+    assert!(hindrance(&room, 3).broken > 5, "{:?}", hindrance(&room, 3));
     let contradiction = StatesReport { newest: FrameId(900), hash: None, fates: vec![Fate::NotUsed] };
     room.sender.on_told_of(ReceiverId(1), Told::Report(contradiction, now));
-    assert_eq!(standing(&room, 1).untrue, 1);
-    assert_eq!(room.sender.standing(ReceiverId(9), now), None);
+    assert_eq!(hindrance(&room, 1).untrue, 1);
+    assert_eq!(room.sender.hindrance(ReceiverId(9), now), None);
 }

@@ -21,7 +21,7 @@ mod receivers;
 mod references;
 
 pub use held::Held;
-pub use receivers::{ReceiverId, Receivers, Standing};
+pub use receivers::{Hindrance, ReceiverId, Receivers};
 pub use references::{PredictionCounters, REPLAYS_MAX, References, SentFrame, StatesOutcome};
 
 use picture::frame::FrameRate;

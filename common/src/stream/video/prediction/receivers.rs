@@ -12,9 +12,9 @@ use crate::wire::states::StatesReport;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverId(pub u32);
 
-/// The part that a receiver has in what the others' frames can be predicted from.
+/// Counts of what a receiver keeps the others' frames from being predicted from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct Hindrance {
     /// Frames by which what it is known to hold is older than what another one is known to hold.
     pub behind: u32,
     /// Of the last sixteen frames that it reported, those that lacked something.
@@ -142,8 +142,8 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
         }
     }
 
-    /// Returns how a receiver stands among the others at `now`; none: it is not there.
-    pub fn standing(&self, id: ReceiverId, now: Timestamp) -> Option<Standing> {
+    /// Returns what a receiver hinders the others by at `now`; none: it is not there.
+    pub fn hindrance(&self, id: ReceiverId, now: Timestamp) -> Option<Hindrance> {
         let (_, own) = self.present.iter().find(|(present, _)| *present == id)?;
         let newest = |references: &References<F, S>| references.wanted(now)[0];
         let held = self.present.iter().filter_map(|(_, references)| newest(references));
@@ -151,7 +151,7 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
         let behind =
             best.map_or(0, |best| newest(own).map_or(u32::from(self.window), |own| best.ahead_of(own).unsigned_abs()));
         let PredictionCounters { mismatches, contradictions, malformed, .. } = own.counters();
-        Some(Standing { behind, broken: own.broken(), untrue: mismatches + contradictions + malformed })
+        Some(Hindrance { behind, broken: own.broken(), untrue: mismatches + contradictions + malformed })
     }
 
     /// Returns the counts: of the stream's frames, and of all receivers.

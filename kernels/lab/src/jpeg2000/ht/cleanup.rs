@@ -1,8 +1,15 @@
 //! The first pass of a block, back to coefficients.
 
-use super::read::{Backward, Events, Forward};
+use super::context::{Above, context, expected};
+use super::read::{Backward, EventReader, Forward};
 use super::tables::{CODES, Quad};
-use super::{Above, BadBlock, NEGATIVE, context, expected};
+
+/// A negative coefficient.
+pub(super) const NEGATIVE: u32 = 1 << 31;
+
+/// A block is not as an encoder makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::jpeg2000) struct BadBlock;
 
 /// The length of the codes and events: its bytes, and most that it can say.
 const LENGTH_BYTES: usize = 2;
@@ -21,7 +28,7 @@ pub(super) fn decode(bytes: &[u8], values: &mut [u32], height: usize, plane: u32
     let (magnitudes, rest) = bytes.split_at(bytes.len() - length);
     let mut block = Block {
         magnitudes: Forward::new(magnitudes, 0xff),
-        events: Events::new(&rest[..length - 1]),
+        events: EventReader::new(&rest[..length - 1]),
         codes: Backward::of_codes(&rest[..length - 1]),
         plane,
     };
@@ -35,7 +42,7 @@ pub(super) fn decode(bytes: &[u8], values: &mut [u32], height: usize, plane: u32
 
 struct Block<'a> {
     magnitudes: Forward<'a>,
-    events: Events<'a>,
+    events: EventReader<'a>,
     codes: Backward<'a>,
     plane: u32,
 }

@@ -1,16 +1,16 @@
 //! The first pass of a block, from coefficients.
 
+use super::context::{Above, context, expected};
 use super::tables::{CODES, Codes};
-use super::write::{Codewords, Events, Magnitudes, join};
-use super::{Above, context, expected};
+use super::write::{Codewords, EventWriter, Magnitudes, join};
 
-/// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`super::NEGATIVE`], down to the lowest plane. One without
+/// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`super::cleanup::NEGATIVE`], down to the lowest plane. One without
 /// anything has no bytes.
 pub(in crate::jpeg2000) fn encode(values: &[u32], height: usize) -> Vec<u8> {
     let width = values.len() / height;
     let mut block = Block {
         magnitudes: Magnitudes::default(),
-        events: Events::new(),
+        events: EventWriter::new(),
         codewords: Codewords::new(),
         codes: &CODES[0],
     };
@@ -28,7 +28,7 @@ const TOGETHER: u32 = 7;
 /// Four coefficients.
 #[derive(Clone, Copy, Default)]
 struct Quad {
-    /// What is written of each: twice its magnitude less two, and its sign.
+    /// The number that is written of each: twice its magnitude less two, and its sign.
     coded: [u32; 4],
     /// Bits of twice the magnitude less one; 0 of a 0.
     exponents: [u8; 4],
@@ -64,7 +64,7 @@ fn four(values: &[u32], height: usize, x: usize, y: usize) -> [u32; 4] {
 
 struct Block<'a> {
     magnitudes: Magnitudes,
-    events: Events,
+    events: EventWriter,
     codewords: Codewords,
     codes: &'a Codes,
 }
@@ -180,7 +180,8 @@ impl Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jpeg2000::ht::{NEGATIVE, decode};
+    use crate::jpeg2000::ht::cleanup::NEGATIVE;
+    use crate::jpeg2000::ht::decode;
     use crate::jpeg2000::tier1::Segment;
 
     #[test]

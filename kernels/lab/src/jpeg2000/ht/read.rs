@@ -1,6 +1,6 @@
 //! Readers of the streams of a block. Each goes on for ever: what is beyond its bytes is ones or zeros.
 
-use super::RUN_BITS;
+use super::tables::RUN_BITS;
 
 /// Bits from the front, the lowest one first; a byte after one of ones has seven.
 pub(super) struct Forward<'a> {
@@ -83,7 +83,7 @@ impl<'a> Backward<'a> {
 }
 
 /// Events of quads without neighbours.
-pub(super) struct Events<'a> {
+pub(super) struct EventReader<'a> {
     bytes: std::slice::Iter<'a, u8>,
     held: u8,
     left: u32,
@@ -93,7 +93,7 @@ pub(super) struct Events<'a> {
     ends: bool,
 }
 
-impl<'a> Events<'a> {
+impl<'a> EventReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes: bytes.iter(), held: 0, left: 0, state: 0, run: 0, ends: false }
     }

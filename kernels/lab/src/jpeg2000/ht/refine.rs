@@ -1,13 +1,13 @@
 //! The two passes that refine the first one by a plane: neighbours of what is not 0, then the bits of what was not 0 before.
 
-use super::NEGATIVE;
+use super::cleanup::NEGATIVE;
 use super::read::{Backward, Forward};
 use crate::jpeg2000::tier1::Segment;
 
 /// Rows of a stripe, and columns whose signs come together.
 const SIDE: usize = 4;
 
-/// Which coefficients are not 0, with a border of one: after the first pass, and after this one.
+/// Marks of the coefficients that are not 0, with a border of one: after the first pass, and after this one.
 struct Map {
     marks: Vec<u8>,
     stride: usize,

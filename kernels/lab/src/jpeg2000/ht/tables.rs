@@ -2,7 +2,10 @@
 
 use std::sync::LazyLock;
 
-/// What a code says of a quad.
+/// Bits of a run of quads without anything, by the state of the coder.
+pub(super) const RUN_BITS: [u32; 13] = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5];
+
+/// The content of a quad's code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Quad {
     /// Coefficients that are not 0, bit by bit: columns first.

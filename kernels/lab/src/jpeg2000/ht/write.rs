@@ -1,6 +1,6 @@
 //! Writers of the three streams of a cleanup pass.
 
-use super::RUN_BITS;
+use super::tables::RUN_BITS;
 
 /// Magnitudes and signs, from the front: after a byte of ones comes one of seven bits.
 #[derive(Default)]
@@ -51,7 +51,7 @@ impl Magnitudes {
 }
 
 /// Events of quads without neighbours, in runs: from the front, the highest bit first.
-pub(super) struct Events {
+pub(super) struct EventWriter {
     bytes: Vec<u8>,
     held: u8,
     room: u32,
@@ -59,7 +59,7 @@ pub(super) struct Events {
     state: usize,
 }
 
-impl Events {
+impl EventWriter {
     pub(super) fn new() -> Self {
         Self { bytes: Vec::new(), held: 0, room: 8, run: 0, state: 0 }
     }
@@ -129,7 +129,7 @@ impl Codewords {
 }
 
 /// Returns the bytes of a cleanup pass.
-pub(super) fn join(mut magnitudes: Magnitudes, mut events: Events, mut codewords: Codewords) -> Vec<u8> {
+pub(super) fn join(mut magnitudes: Magnitudes, mut events: EventWriter, mut codewords: Codewords) -> Vec<u8> {
     magnitudes.finish();
     if codewords.is_after_large && codewords.count >= 7 && codewords.held & 0x7f == 0x7f {
         codewords.byte();
