@@ -37,21 +37,30 @@ deb-check: ## two homes in containers under systemd, from the package to a call 
 	@$(MAKE) --no-print-directory deb
 	config/package/check $(TARGET)/deb/duet_*.deb
 
+# Tests that wait for programs leave the processor to the rest. Checks come last: they keep the build from others.
 .PHONY: test
 test: ## everything that continuous integration checks
 	@.ci/setup test
 	@.ci/skipped begin
 	cargo fmt --all --check
+	cargo build --locked --workspace --bins --example stun --example nodes
+	cargo test --locked --workspace --tests --no-run
+	@.ci/beside 'PART=waiting $(MAKE) --no-print-directory run-tests' 'PART=computing $(MAKE) --no-print-directory run-tests && $(MAKE) --no-print-directory checks'
+	@.ci/skipped end
+
+.PHONY: checks
+checks: ## what `make test` checks without running a program
 	cargo clippy --locked --workspace --all-targets -- -Dwarnings
 	cargo clippy --locked --workspace --lib --bins --no-default-features -- -Dwarnings
 	cargo clippy --locked -p duet-showing -p duet-sender -p duet-receiver --lib --bins --no-default-features --features opencl -- -Dwarnings
 	cargo doc --locked --workspace --no-deps
 	.ci/deny
-	cargo build --locked --workspace --bins --example stun --example nodes
 	.ci/check-units $(TARGET)/debug
 	cargo test --locked --workspace --doc
-	PROPTEST_RNG_SEED=1 cargo test --locked --workspace --tests --config "target.'cfg(all())'.runner = '$(CURDIR)/.ci/threads'"
-	@.ci/skipped end
+
+.PHONY: run-tests
+run-tests: ## run the tests, all or those of one PART (waiting, computing)
+	PROPTEST_RNG_SEED=1 cargo test --locked --workspace --tests --config "target.'cfg(all())'.runner = '$(CURDIR)/.ci/part'"
 
 # `make test` draws the same input each time, so that it fails for a change and for nothing else.
 .PHONY: properties

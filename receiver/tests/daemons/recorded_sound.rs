@@ -136,7 +136,7 @@ fn a_call_without_sound_has_no_file_of_it_and_neither_has_a_device() {
 fn a_full_disk_ends_pictures_and_sound_in_one_sentence_both_are_whole_as_far_as_they_go_and_the_call_goes_on() {
     let Some(server) = Server::start("full") else { return };
     // The one and the other takes the last room.
-    for rate in ["300k", "6M"] {
+    for rate in ["300k", "3M"] {
         let pair = Pair::new();
         let disk = pair.folder.join("disk");
         std::fs::create_dir(&disk).unwrap();
