@@ -138,6 +138,28 @@ fn split(frame: &[u8]) -> (u64, Vec<u8>) {
 }
 
 #[test]
+fn a_picture_that_is_hidden_is_not_published() {
+    let relay = Relay::start(Manner::Relays, 0);
+    let own = own();
+    own.set_hidden(true);
+    let (publisher, taps) = publisher(&relay.url("duet/anna"), &own);
+    let call = Call::begin(taps);
+    let coded = relay.watch("duet/anna", |broadcast| async move { frames(&broadcast, "base", 20).await });
+    let mut decoder = openh264::decoder::Decoder::new().unwrap();
+    let mut halves = Vec::new();
+    for (_, bytes) in &coded {
+        let Some(picture) = decoder.decode(bytes).unwrap() else { continue };
+        let (luma, stride) = (picture.y(), picture.strides().0);
+        // The host's picture is the left one.
+        halves.push([0, 320].map(|left| luma[90 * stride + left..][..320].iter().copied().max().unwrap()));
+    }
+    assert!(halves.len() > 10 && halves.iter().all(|[own, _]| *own < 40), "{halves:?}");
+    assert!(halves.iter().any(|[_, other]| *other > 50), "{halves:?}");
+    call.end();
+    publisher.end().unwrap();
+}
+
+#[test]
 fn what_the_host_sees_and_hears_is_watched_through_a_relay() {
     let relay = Relay::start(Manner::Relays, 0);
     let own = own();
