@@ -87,6 +87,13 @@ impl Core {
         }
     }
 
+    fn encode_apart(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
+        match self {
+            Self::Alone { encoder, .. } => encoder.encode(picture, target),
+            Self::Predicting(encoder) => encoder.encode_apart(picture, target),
+        }
+    }
+
     fn state(&mut self) -> Result<Option<State>, DecodeError> {
         match self {
             Self::Alone { .. } => Ok(None),
@@ -247,6 +254,25 @@ impl Encoder {
             let reference = reference.as_ref().map(|(age, state)| (*age, state));
             let picture = PictureRef::new(format, size, &data)?;
             let frame = with_processor(core, |core| core.encode(picture, target, reference, search))?;
+            Ok((frame, data))
+        })
+        .transpose()
+    }
+
+    /// Codes a picture alone, as [`Self::encode_owned`] does, but as no frame of the stream: the next one is coded as it would be
+    /// without this one.
+    pub fn encode_apart_owned<D: Deref<Target = [u8]> + Send + 'static>(
+        &mut self,
+        format: PixelFormat,
+        data: D,
+        target: Target,
+    ) -> Result<Option<(CodedFrame, D)>, EncodeError> {
+        let patience = self.patience(self.known == Some(format));
+        self.known = Some(format);
+        let size = self.params.size;
+        self.run(patience, move |core| {
+            let picture = PictureRef::new(format, size, &data)?;
+            let frame = with_processor(core, |core| core.encode_apart(picture, target))?;
             Ok((frame, data))
         })
         .transpose()

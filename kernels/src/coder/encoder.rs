@@ -183,6 +183,17 @@ impl PredictedEncoder {
         Ok(frame)
     }
 
+    /// Codes a picture alone, as no frame of the stream: vectors, costs and steps that the next frame begins with stay as they are.
+    pub(crate) fn encode_apart(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
+        check_picture(picture, self.params.size)?;
+        let start = Instant::now();
+        let frame = self.alone.encode(picture, less(target, REFERENCE_BYTES))?;
+        self.times = self.alone.times();
+        let EncodeTimes { upload, transform, .. } = self.times;
+        self.times.code = start.elapsed().saturating_sub(upload + transform);
+        Ok(frame)
+    }
+
     /// Computes the state of the frame coded last, and makes ready for a frame that refers to it; none if that has been done
     /// already, or there is no such frame. That of a frame coded alone is decoded.
     pub(crate) fn finish(&mut self) -> Result<Option<State>, DecodeError> {

@@ -117,7 +117,7 @@ fn run(arguments: &Arguments, count: usize, nuisance: Nuisance, each: bool) -> R
         let is_away = nuisance == Nuisance::Killed && number % KILLED_EVERY >= KILLED_EVERY - AWAY;
         if nuisance == Nuisance::Killed && number > 0 && number % KILLED_EVERY == 0 {
             peers[last] = peer(last)?;
-            band.on_restart(last);
+            band.on_restart(last, now);
             encoders[0].leave(ReceiverId(last as u32));
         }
         for (at, peer) in peers.iter_mut().enumerate() {

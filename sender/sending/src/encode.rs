@@ -342,7 +342,7 @@ impl Encode {
     /// Tells the encoder what has been told of the receiver, and lets it decode a frame as the receiver has; false if there is
     /// none to decode.
     fn prepare(&mut self, now: Timestamp) -> Result<bool, Failure> {
-        self.company.listen(&self.gate, &mut self.coder);
+        self.company.listen(&self.gate, &mut self.coder, clock::now());
         let prepared = self.coder.prepare(now).map_err(|error| codec_failure(&error));
         self.follow_backend();
         prepared
@@ -387,7 +387,7 @@ impl Encode {
         if let Some(longest) = self.coder.longest(picture.format) {
             self.pulse.excuse(began + longest);
         }
-        self.company.listen(&self.gate, &mut self.coder);
+        self.company.listen(&self.gate, &mut self.coder, clock::now());
         let target = Target::Bytes(self.company.choose(&self.gate, &mut self.coder, began));
         let coded = self.coder.code_owned((picture.format, picture.data), target, began);
         let coded = coded.map_err(|error| failure(&error))?;

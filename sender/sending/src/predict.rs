@@ -185,15 +185,15 @@ impl StreamEncoder {
         Ok(self.on_coded(frame, now))
     }
 
-    /// Codes a picture alone, as [`Self::code_owned`] does, for a receiver that does not count: nothing is predicted from this frame, and
-    /// it has the number of the last one.
+    /// Codes a picture alone, as [`Self::code_owned`] does, for a receiver that does not count: nothing is predicted from this frame, the
+    /// others' are as they would be without it, and it has the number of the last one.
     pub fn code_apart<D: Deref<Target = [u8]> + Send + 'static>(
         &mut self,
         (format, data): (PixelFormat, D),
         target: Target,
     ) -> Result<Option<(Arc<CodedFrame>, D)>, EncodeError> {
         self.settle()?;
-        let coded = self.encoder.encode_owned(format, data, target, None)?;
+        let coded = self.encoder.encode_apart_owned(format, data, target)?;
         Ok(coded.map(|(frame, data)| (Arc::new(frame), data)))
     }
 

@@ -27,6 +27,8 @@ const STAYS_FROM: usize = 40;
 const BEHIND_MAX: u32 = 4;
 /// Of the last sixteen frames, those of which a receiver may lack something.
 const BROKEN_MAX: u32 = 5;
+/// One that hinders others so soon after it has joined gains nothing by joining.
+const JOINED_IN_VAIN: Duration = Duration::from_secs(1);
 /// Time for which one that hinders others is apart, at first and at most, and after which it begins from the first again.
 const APART_FIRST: Duration = Duration::from_secs(3);
 const APART_MOST: Duration = Duration::from_secs(120);
@@ -62,6 +64,9 @@ struct Member {
     apart_until: Option<Timestamp>,
     /// Time for which it was apart last because it hindered others.
     apart_for: Duration,
+    joined: Option<Timestamp>,
+    /// It began anew last then.
+    restarted: Option<Timestamp>,
     /// Untrue reports that are known.
     untrue: u64,
 }
@@ -79,11 +84,14 @@ impl Band {
         Self { members: vec![Member::default(); receivers], joined: None }
     }
 
-    /// Takes notice that a receiver begins anew, with nothing.
-    pub fn on_restart(&mut self, receiver: usize) {
-        if let Some(member) = self.members.get_mut(receiver) {
-            (member.seat, member.comparable) = (Seat::Nowhere, None);
+    /// Takes notice that a receiver begins anew at `now`, with nothing. Each time that it joins costs the others a frame that is coded
+    /// alone, so that one that begins anew again and again stays apart for longer each time.
+    pub fn on_restart(&mut self, receiver: usize, now: Timestamp) {
+        let Some(member) = self.members.get_mut(receiver) else { return };
+        if member.restarted.replace(now).is_some_and(|before| now.since(before) < FORGIVEN_AFTER) {
+            member.exile(now, None);
         }
+        (member.seat, member.comparable) = (Seat::Nowhere, None);
     }
 
     /// Returns the frames that a receiver gets.
@@ -120,7 +128,9 @@ impl Band {
             let lasts = member.comparable.is_some_and(|since| now.since(since) >= COMPARABLE_FOR);
             let may_join = is_chosen && (is_empty || is_free || (is_due && lasts));
             member.seat = if may_join { Seat::Together } else { Seat::Apart };
-            joins |= may_join;
+            if may_join {
+                (member.joined, joins) = (Some(now), true);
+            }
         }
         if joins {
             self.joined = Some(now);
@@ -163,10 +173,17 @@ impl Member {
         if self.seat != Seat::Together || !hinders {
             return;
         }
-        let is_forgiven = self.apart_until.is_none_or(|until| now.since(until) > FORGIVEN_AFTER);
-        self.apart_for = if is_forgiven { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
+        let in_vain = is_untrue || self.joined.is_some_and(|joined| now.since(joined) < JOINED_IN_VAIN);
         (self.seat, self.comparable) = (Seat::Apart, None);
-        self.apart_until = Some(now + self.apart_for);
+        self.exile(now, in_vain.then_some(APART_MOST));
+    }
+
+    /// Lets it join no more for this time; none: for twice the time of before.
+    fn exile(&mut self, now: Timestamp, time: Option<Duration>) {
+        let is_forgiven = self.apart_until.is_none_or(|until| now.since(until) > FORGIVEN_AFTER);
+        let longer = if is_forgiven { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
+        self.apart_for = time.unwrap_or(longer);
+        self.apart_until = self.apart_until.max(Some(now + self.apart_for));
     }
 }
 
@@ -236,20 +253,21 @@ mod tests {
     }
 
     #[test]
-    fn whoever_comes_again_and_again_costs_others_a_frame_each_five_seconds_at_most() {
+    fn whoever_comes_again_and_again_costs_others_a_frame_ever_more_rarely() {
         let (mut room, mut joined) = (Room::new(2), 0);
         assert_eq!(room.frames(9, [Some(5_000), None]).0, [Together, Nowhere]);
         for _ in 0..60 {
-            room.band.on_restart(1);
+            room.band.on_restart(1, room.now);
             let before = room.band.seat(1);
             joined +=
                 u32::from(before != room.frames(60, [Some(5_000), Some(5_000)]).0[1] && room.band.seat(1) == Together);
             room.frames(3, [Some(5_000), None]);
         }
-        // Two minutes.
-        assert!((10..=25).contains(&joined), "{joined}");
+        // Two minutes, of which a few seconds.
+        assert!(joined <= 3, "{joined}");
         let free = [Some(MemberLine { budget_bytes: 5_000, hindrance: Hindrance::default() }); 2];
-        room.band.on_restart(1);
+        room.frames(30 * 300, [Some(5_000), None]);
+        room.band.on_restart(1, room.now);
         assert_eq!((room.band.choose(&free, true, room.now), room.band.seat(1)), (Some(5_000), Together));
     }
 
@@ -260,19 +278,35 @@ mod tests {
             |_| Hindrance { broken: 6, ..Hindrance::default() },
             |frame| Hindrance { untrue: frame.into(), ..Hindrance::default() },
         ];
-        for hinders in hindrances {
+        // One that hinders others as soon as it joins, and one that does so later.
+        for (hinders, later, expected) in [
+            (hindrances[0], 0, 2..=3),
+            (hindrances[1], 0, 2..=3),
+            (hindrances[2], 0, 2..=3),
+            (hindrances[0], 60, 3..=7),
+            (hindrances[1], 60, 3..=7),
+            (hindrances[2], 60, 2..=3),
+        ] {
             let mut room = Room::new(3);
             room.frames(1, [Some(5_000); 3]);
-            let mut times = 0;
+            let (mut times, mut together) = (0, 0);
             // Five minutes.
             for _ in 0..9_000 {
                 let was = room.band.seat(2);
-                let frame = times * 2 + u32::from(was == Together);
-                let (places, budget) = room.with(1, [Some(5_000); 3], |_| hinders(frame));
+                together = if was == Together { together + 1 } else { 0 };
+                let frame = times * 2 + u32::from(together > later);
+                let hinders = |_| {
+                    if together > later {
+                        hinders(frame)
+                    } else {
+                        Hindrance { untrue: (times * 2).into(), ..Hindrance::default() }
+                    }
+                };
+                let (places, budget) = room.with(1, [Some(5_000); 3], hinders);
                 assert_eq!((places[0], places[1], budget), (Together, Together, Some(5_000)));
                 times += u32::from(was == Together && places[2] == Apart);
             }
-            assert!((3..=8).contains(&times), "{times}");
+            assert!(expected.contains(&times), "{times} {later}");
         }
     }
 

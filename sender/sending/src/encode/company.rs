@@ -50,12 +50,12 @@ impl Company {
     }
 
     /// Tells the encoder what has been told of receivers.
-    pub(crate) fn listen(&mut self, gate: &Gate, coder: &mut StreamEncoder) {
+    pub(crate) fn listen(&mut self, gate: &Gate, coder: &mut StreamEncoder, now: Timestamp) {
         for (receiver, id) in (0..self.outlets.len()).zip((0..).map(ReceiverId)) {
             for told in gate.take_told(receiver) {
                 match &mut self.band {
                     Some(band) if told == Told::Restart => {
-                        band.on_restart(receiver);
+                        band.on_restart(receiver, now);
                         coder.leave(id);
                     }
                     _ => coder.on_told_of(id, told),

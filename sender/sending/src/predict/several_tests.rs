@@ -184,3 +184,21 @@ fn whoever_holds_less_than_others_or_reports_what_is_not_true_is_known() {
     assert_eq!(hindrance(&room, 1).untrue, 1);
     assert_eq!(room.sender.hindrance(ReceiverId(9), now), None);
 }
+
+#[test]
+fn a_frame_for_one_who_is_apart_changes_nothing_for_the_others() {
+    let (mut with, mut without) =
+        (Room::new(vec![Receiver::new(0, [0, 0], 2)]), Room::new(vec![Receiver::new(0, [0, 0], 2)]));
+    for step in 0..30 {
+        let (_, hashes) = with.frame();
+        assert_eq!((step, hashes), (step, without.frame().1));
+        let mut data = Vec::new();
+        Pattern::new(params().size, params().frame_rate).draw(step, 0, &mut data);
+        // As the encode thread does, before the state of the frame for all is computed, and after it.
+        if step % 3 > 0 {
+            let apart = with.sender.code_apart((PixelFormat::I420, data), Target::Bytes(700)).unwrap();
+            assert_eq!(apart.unwrap().0.reference, 0);
+        }
+    }
+    assert!(with.sender.counters().predicted > 20, "{:?}", with.sender.counters());
+}
