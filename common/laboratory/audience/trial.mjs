@@ -202,6 +202,14 @@ const WATCHED = (seconds) => `(async () => {
 
 try {
   let server = startRelay();
+  if (parts.includes("foreign")) {
+    // First: the relay shows a host that has gone for some seconds, and the name must be nobody's.
+    const host = startShow("foreign");
+    await sleep(8000);
+    await end(host);
+    const log = readFileSync(join(out, "show.log"), "utf8");
+    say("foreign", { is_found_out: log.includes("is_unseen: true"), is_told: log.includes("shows it to nobody") });
+  }
   let host = parts.some((part) => part !== "foreign") ? startShow("host") : undefined;
   await sleep(2500);
   if (parts.includes("browser") || parts.includes("killed")) {
@@ -254,13 +262,6 @@ try {
     }
   }
   if (host) await end(host);
-  if (parts.includes("foreign")) {
-    host = startShow("foreign");
-    await sleep(8000);
-    await end(host);
-    const log = readFileSync(join(out, "show.log"), "utf8");
-    say("foreign", { is_found_out: log.includes("is_unseen: true"), is_told: log.includes("shows it to nobody") });
-  }
   await end(server);
 } finally {
   for (const child of children) child.kill("SIGKILL");
