@@ -8,13 +8,13 @@ use common::stream::sound::{SOUND, SoundPacket, SoundReceiver, SoundReceiverEven
 use common::units::{Bitrate, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage};
 use common::wire::media::Envelope;
-use common::wire::sound::{COPIES_MAX, EPOCHS, SOUND_HEADER_BYTES, SoundError, SoundHeader, write_body};
+use common::wire::sound::{EPOCHS, SOUND_HEADER_BYTES, SoundError, SoundHeader, write_body};
 use proptest::prelude::*;
 use sound::adpcm;
 use sound::click::{Metre, Tempo};
 use sound::format::{Channels, Coding, Format};
 use sound::level::Level;
-use sound::unit::Body;
+use sound::unit::{Body, COPIES_MAX};
 
 const STEREO: Format = Format { channels: Channels::Stereo, coding: Coding::Pcm16, frames: 64 };
 const OPUS: Format = Format { channels: Channels::Mono, coding: Coding::Opus, frames: 120 };

@@ -8,6 +8,7 @@
 mod delay;
 mod feed;
 mod lateness;
+mod losses;
 mod output;
 mod reader;
 mod slots;
@@ -282,9 +283,6 @@ impl Playout {
         }
         let sizes = Sizes { period, frames: line.format.frames.into(), is_resampling: self.is_resampling };
         let now = cycle.frame as f64;
-        if self.reader.take_lost() {
-            self.delay.lose(now);
-        }
         if !sizes.is_resampling {
             // A period that has changed, or a stall, leaves a position that does not fit.
             let beside = self.reader.position.rem_euclid(sizes.grid());
@@ -293,7 +291,7 @@ impl Playout {
             }
         }
         let extra = f64::from(self.shared.extra_us()) * FRAMES_PER_US;
-        let jump = self.delay.steer(now, now - self.played(), extra, sizes);
+        let jump = self.delay.steer(now, now - self.played(), extra, &self.reader.losses, sizes);
         if jump != 0 {
             self.shared.count(Outcome::Jump);
             self.reader.jump(jump);

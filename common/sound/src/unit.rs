@@ -6,6 +6,9 @@ use crate::level::Level;
 /// Bytes of sound that a unit can hold: 256 frames of two channels at 16 bits, or 128 at 24 and more.
 pub const UNIT_BYTES_MAX: usize = 1024;
 
+/// Most copies that a packet carries.
+pub const COPIES_MAX: u8 = 3;
+
 /// Form of a unit's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {

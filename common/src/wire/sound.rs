@@ -19,12 +19,10 @@
 use sound::adpcm;
 use sound::format::{Channels, Coding, Format};
 use sound::level::Level;
-use sound::unit::Body;
+use sound::unit::{Body, COPIES_MAX};
 
 use super::media::{ENVELOPE_BYTES, Envelope, HeaderError};
 
-/// Most copies in a packet.
-pub const COPIES_MAX: u8 = 3;
 /// Length of the header.
 pub const SOUND_HEADER_BYTES: usize = ENVELOPE_BYTES + 6;
 /// Changes of format that can be told apart.

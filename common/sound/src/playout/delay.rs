@@ -1,9 +1,11 @@
 //! Delay of what is heard: as small as the lateness of packets, their copies and the card's period allow.
 
 use super::lateness::Lateness;
+use super::losses::Losses;
 use crate::RATE_HZ;
 use crate::drift::Drift;
 use crate::drift::resample::FILTER_FRAMES;
+use crate::unit::COPIES_MAX;
 
 const SECOND: f64 = RATE_HZ as f64;
 /// Greatest delay beyond the line's own that sound takes for what comes late: 30 ms. What is wished for comes on top.
@@ -18,13 +20,15 @@ const LOOP_FRAMES: f64 = 8.0;
 const FIRST_FRAMES: f64 = SECOND / 200.0;
 /// Time after which a stream's lateness is known well enough to do without that.
 const SETTLE_FRAMES: f64 = 3.0 * SECOND;
-/// Time for which a loss makes the delay wait for copies.
-const LOSS_FRAMES: f64 = 30.0 * SECOND;
 /// Time in which every packet came much later than the fastest ones before, after which the line or the sender has changed; no pause is
 /// as long.
 const LONGER_FRAMES: f64 = 0.4 * SECOND;
 /// Lateness that is much, beyond what noise makes of the least transit: 4 ms.
 const MUCH_FRAMES: f64 = SECOND / 250.0;
+/// Share of packets that may be later than the delay bears.
+const LATE_SHARE: f64 = 0.0003;
+/// Lost packets that copies may leave out in a minute since they are late.
+const MISSED_A_MINUTE: f64 = 0.75;
 /// Growth up to which resampled sound does not jump, but is slowed for some seconds, frames: 2 ms. What is late by so much more than the
 /// rest is one packet of thousands, and has been missed already.
 const GROW_FRAMES: f64 = SECOND / 500.0;
@@ -59,16 +63,17 @@ impl Sizes {
 pub(crate) struct Delay {
     drift: Drift,
     lateness: Lateness,
+    /// Copies in each packet, and how many of them the delay waits for.
     copies: u8,
+    waits: u8,
     extra: f64,
     began: f64,
     is_settled: bool,
-    loss_ends: f64,
     /// Since when every packet was much later than the fastest before, how many, and their least transit.
     longer: Option<(f64, u32, f64)>,
     /// Packets that were too late, one after another.
     missed: u32,
-    /// Part of the delay that was needed for every packet in the last period.
+    /// Part of the delay that was needed for every packet, or for the copies that were waited for, in the last period.
     needed: f64,
     /// Delay above the least transit that the loop keeps while sound is resampled.
     aim: Option<f64>,
@@ -89,10 +94,10 @@ impl Delay {
             drift: Drift::new(),
             lateness: Lateness::new(),
             copies: 0,
+            waits: 0,
             extra: 0.0,
             began: 0.0,
             is_settled: false,
-            loss_ends: f64::NEG_INFINITY,
             longer: None,
             missed: 0,
             needed: 0.0,
@@ -112,13 +117,13 @@ impl Delay {
         self.lateness.clear();
         (self.began, self.is_settled, self.last) = (now, false, now);
         (self.longer, self.aim, self.late_by, self.pull, self.credit) = (None, None, 0.0, 0.0, 0.0);
-        self.loss_ends = f64::NEG_INFINITY;
-        transit + self.wanted(now, sizes)
+        self.waits = 0;
+        transit + self.wanted(0.0, sizes)
     }
 
     /// Takes a packet's own sound, and returns true where it ends a pause.
     pub(crate) fn arrive(&mut self, arrival: f64, transit: f64, frames: usize, copies: u8, is_late: bool) -> bool {
-        self.copies = copies.min(8);
+        self.copies = copies.min(COPIES_MAX);
         self.missed = if is_late { self.missed.saturating_add(1) } else { 0 };
         self.drift.arrive(arrival, transit);
         let late = transit - self.drift.least(arrival);
@@ -136,11 +141,6 @@ impl Delay {
         (self.aim, self.pull) = (None, 0.0);
     }
 
-    /// Takes that a packet never came.
-    pub(crate) fn lose(&mut self, now: f64) {
-        self.loss_ends = now + LOSS_FRAMES;
-    }
-
     /// Returns the frames of input per frame of output while sound is to be resampled.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.drift.following().map(|drift| 1.0 + drift + self.pull)
@@ -156,27 +156,42 @@ impl Delay {
         (self.target, self.added)
     }
 
-    /// Returns the delay above the least transit that is wanted.
-    fn wanted(&self, now: f64, sizes: Sizes) -> f64 {
-        let quantile = self.lateness.quantile();
+    /// Returns the delay above the least transit that is wanted, where copies need so much.
+    fn wanted(&self, copies: f64, sizes: Sizes) -> f64 {
+        let quantile = self.lateness.quantile(LATE_SHARE).max(copies);
         let late = if self.is_settled { quantile } else { quantile.max(FIRST_FRAMES) };
-        (late + self.needed(now, sizes)).min(ADDED_FRAMES_MAX) + self.extra
+        (late + Self::phase(sizes)).min(ADDED_FRAMES_MAX) + self.extra
     }
 
-    /// Returns the part of it without which every packet, or every copy that is needed, is too late.
-    fn needed(&self, now: f64, sizes: Sizes) -> f64 {
+    /// Returns the part of it without which every packet is too late.
+    fn phase(sizes: Sizes) -> f64 {
         // A packet is needed when the period with its first frame begins.
-        let phase = if sizes.is_resampling {
+        if sizes.is_resampling {
             (sizes.period + FILTER_FRAMES / 2) as f64 + LOOP_FRAMES
         } else {
             (sizes.period as i64 - sizes.grid()) as f64
-        };
-        let copies = if now < self.loss_ends { usize::from(self.copies) * sizes.frames } else { 0 };
-        phase + copies as f64
+        }
+    }
+
+    /// Returns the lateness that must be borne so that copies repair all but [`MISSED_A_MINUTE`]. A lost packet is missed where each
+    /// copy of it is lost or too late, and that of the packet after next may be late only as often as both before it are lost.
+    fn of_copies(&mut self, losses: &Losses, frames: usize) -> f64 {
+        let missed_share = MISSED_A_MINUTE * frames as f64 / (60.0 * SECOND);
+        let (mut need, mut waits) = (0.0_f64, 0);
+        for copy in 1..=self.copies {
+            let late_share = missed_share / (f64::from(self.copies) * losses.share(copy.into()));
+            // Around the limit the delay shall not go to and fro.
+            if late_share < if copy <= self.waits { 2.0 } else { 1.0 } {
+                need = need.max(f64::from(copy) * frames as f64 + self.lateness.quantile(late_share.min(1.0)));
+                waits = copy;
+            }
+        }
+        self.waits = waits;
+        need
     }
 
     /// Follows the line for a period that begins now with this delay, and returns the frames by which the position must jump.
-    pub(crate) fn steer(&mut self, now: f64, delay: f64, extra: f64, sizes: Sizes) -> i64 {
+    pub(crate) fn steer(&mut self, now: f64, delay: f64, extra: f64, losses: &Losses, sizes: Sizes) -> i64 {
         if (extra - self.extra).abs() > EXTRA_FRAMES || extra == 0.0 {
             self.extra = extra;
         }
@@ -211,11 +226,12 @@ impl Delay {
         }
         let settles = !self.is_settled && now - self.began > SETTLE_FRAMES;
         self.is_settled |= settles;
-        let target = self.wanted(now, sizes);
+        let copies = self.of_copies(losses, sizes.frames);
+        let target = self.wanted(copies, sizes);
         let is_beyond = added > ADDED_FRAMES_MAX + self.extra + sizes.grid() as f64 + SLACK_FRAMES;
         let is_at_once = settles || is_beyond;
         let jump = if sizes.is_resampling {
-            let needed = self.needed(now, sizes) + self.extra;
+            let needed = Self::phase(sizes) + f64::from(self.waits) * sizes.frames as f64 + self.extra;
             let is_more = needed > std::mem::replace(&mut self.needed, needed) || self.missed >= MISSED;
             self.steer_resampled(added, target, late, is_tick, (is_at_once, is_more))
         } else {

@@ -10,8 +10,6 @@ const BINS: usize = 1000;
 const WINDOW_FRAMES: usize = 20 * RATE_HZ as usize;
 /// Packets in that time at most.
 const ENTRIES: usize = WINDOW_FRAMES / 64;
-/// Share of packets that may be later than the quantile.
-const LATE_SHARE: f64 = 0.0003;
 /// Time without a packet after which those that then come were held by a pause, frames: 25 ms. Jitter of 5 ms leaves such a hole in
 /// most of an hour not once.
 const PAUSE_FRAMES: f64 = RATE_HZ as f64 / 40.0;
@@ -81,9 +79,9 @@ impl Lateness {
         }
     }
 
-    /// Returns the lateness that all but [`LATE_SHARE`] keep, frames.
-    pub(crate) fn quantile(&self) -> f64 {
-        let mut left = (LATE_SHARE * self.entries.len() as f64) as u32;
+    /// Returns the lateness that all but this share of packets keep, frames.
+    pub(crate) fn quantile(&self, late_share: f64) -> f64 {
+        let mut left = (late_share * self.entries.len() as f64) as u32;
         for (bin, &count) in self.counts.iter().enumerate().rev() {
             if count > left {
                 return (bin + 1) as f64 * BIN_FRAMES;

@@ -1,6 +1,7 @@
 //! Stream of frames in the sender's time, out of packets. Whatever does not follow what was heard before is faded in over what would
 //! have followed.
 
+use super::losses::Losses;
 use super::slots::{self, Frame, SLOTS, Slots};
 use crate::RATE_HZ;
 use crate::conceal::extrapolate::Extrapolator;
@@ -39,8 +40,7 @@ pub(crate) struct Reader {
     judged: (i64, bool),
     /// Greatest number that has come or is lost for good.
     settled: i64,
-    /// Packets were lost since somebody asked.
-    has_lost: bool,
+    pub(crate) losses: Losses,
     /// Frames of silence that were read last.
     quiet: usize,
 }
@@ -60,7 +60,7 @@ impl Reader {
             cross: 0,
             judged: (-1, false),
             settled: -1,
-            has_lost: false,
+            losses: Losses::default(),
             quiet: 0,
         }
     }
@@ -70,7 +70,7 @@ impl Reader {
         self.slots.clear();
         self.opus.iter_mut().for_each(Decoder::start);
         (self.format, self.position, self.number) = (format, position, None);
-        (self.judged, self.settled) = ((-1, false), -1);
+        (self.judged, self.settled, self.losses) = ((-1, false), -1, Losses::default());
         self.turn();
     }
 
@@ -83,11 +83,6 @@ impl Reader {
     /// Returns true where what was read last was silence, for longer than a filter.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet > QUIET_FRAMES
-    }
-
-    /// Returns true where packets were lost since it was asked last.
-    pub(crate) fn take_lost(&mut self) -> bool {
-        std::mem::take(&mut self.has_lost)
     }
 
     /// Reads what was heard last once more, up to now.
@@ -210,9 +205,10 @@ impl Reader {
         self.settled = self.settled.max(settled - SLOTS as i64 / 2);
         while self.settled < settled {
             self.settled += 1;
-            if !self.slots.has_own(self.settled) {
+            let is_lost = !self.slots.has_own(self.settled);
+            self.losses.settle(is_lost, self.format.frames.into());
+            if is_lost {
                 shared.count(Outcome::Lost);
-                self.has_lost = true;
             }
         }
     }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use sound::unit::COPIES_MAX;
+
 use crate::path::LossEstimate;
 use crate::units::Timestamp;
-use crate::wire::sound::COPIES_MAX;
 
 /// Share of lost datagrams from which on a packet carries one copy, two, three. With independent losses of 1 %, one copy leaves 4.5 gaps a
 /// minute at 64 samples, two none; with 5 % three leave 0.2.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sound::adpcm;
 use sound::click::Tempo;
 use sound::format::{Coding, Format};
-use sound::unit::Body;
+use sound::unit::{Body, COPIES_MAX};
 
 use super::completing::interval;
 use super::keeping::Keeping;
@@ -18,7 +18,7 @@ use crate::units::{Bitrate, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage};
 use crate::wire::media::Envelope;
 use crate::wire::on_wire;
-use crate::wire::sound::{COPIES_MAX, EPOCHS, SOUND_HEADER_BYTES, SoundHeader, write_body};
+use crate::wire::sound::{EPOCHS, SOUND_HEADER_BYTES, SoundHeader, write_body};
 
 /// Bytes of a packet of Opus for what it takes of the target: 2.5 ms of 128 kbit/s.
 const OPUS_BYTES_MAX: usize = 40;
