@@ -1,6 +1,6 @@
 // trial RELAY SHOW WATCH PAGE OUT [PART..]: a real relay, a publisher that flashes and clicks, and a real browser on this machine; prints a
 // line of JSON for each part: browser (join, picture, sound, flash against click), killed (the relay dies and comes back), foreign (a token
-// for another name), all (the relay dies under 20 and 200 watchers), cost (1 to 200 watchers). OUT gets a screenshot and the logs. Needs node 20 or later and chromium.
+// for another name), all (the relay dies under 20 and 200 watchers), narrow (root; one on 0.3 Mbit/s beside ten), cost (1 to 200 watchers). OUT gets a screenshot and the logs. Needs node 20 or later and chromium.
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { extname, join } from "node:path";
 
 const [relay, show, watch, page, out, ...asked] = process.argv.slice(2);
 if (!out) {
-  console.error("trial RELAY SHOW WATCH PAGE OUT [browser|killed|foreign|all|cost..]");
+  console.error("trial RELAY SHOW WATCH PAGE OUT [browser|killed|foreign|all|narrow|cost..]");
   process.exit(2);
 }
 const parts = asked.length ? asked : ["browser", "killed", "foreign", "all", "cost"];
@@ -266,6 +266,38 @@ try {
       await gone;
       const { pause_ms, frames } = JSON.parse(told);
       say("all", { watchers: Number(watchers), frames, back_after_ms: pause_ms[1] - 1300 });
+    }
+  }
+  if (parts.includes("narrow")) {
+    // One on a line of 0.3 Mbit/s, in a network namespace of its own, beside ten on good ones.
+    const [space, near, far] = ["", "n", "f"].map((end) => `duet-au${end}${BASE}`);
+    const ip = (...args) => execFileSync("ip", args, { stdio: "ignore" });
+    const run = async (name, program, args) => {
+      const child = start(name, program, args);
+      let told = "";
+      child.stdout.on("data", (more) => (told += more));
+      await new Promise((done) => child.on("exit", done));
+      return JSON.parse(told);
+    };
+    const others = () => run("others", watch, [`${url("guest")}#sha256=${hash}`, "10", "20", "main", "base", "sound"]);
+    const alone = await others();
+    ip("netns", "add", space);
+    try {
+      ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", space);
+      ip("addr", "add", "10.77.3.1/30", "dev", near);
+      ip("link", "set", near, "up");
+      ip("-n", space, "addr", "add", "10.77.3.2/30", "dev", far);
+      ip("-n", space, "link", "set", far, "up");
+      execFileSync("tc", ["qdisc", "add", "dev", near, "root", "tbf", "rate", "300kbit", "burst", "4kb", "latency", "400ms"]);
+      const there = `https://10.77.3.1:${RELAY}/duet/anna?jwt=guest.b.c#sha256=${hash}`;
+      for (const tracks of [["base"], ["base", "sound"], ["main", "base", "sound"]]) {
+        const inside = ["netns", "exec", space, watch, there, "1", "20", ...tracks];
+        const [one, rest] = await Promise.all([run("narrow", "ip", inside), others()]);
+        const short = ({ kbps_each, delay_ms, pause_ms, by_track }) => ({ kbps_each, delay_ms, pause_ms, by_track });
+        say("narrow", { tracks, narrow: short(one), others_beside: short(rest), others_alone: short(alone) });
+      }
+    } finally {
+      ip("netns", "del", space);
     }
   }
   if (parts.includes("cost")) {

@@ -2,6 +2,7 @@
 //! `cargo run --release -p duet-publishing --example watch -- URL WATCHERS SECONDS [TRACK..]`.
 #![allow(clippy::unwrap_used, reason = "a trial")]
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -12,6 +13,8 @@ use publishing::{Target, Watchers};
 #[derive(Default)]
 struct Had {
     bytes: u64,
+    /// Frames of each track.
+    by_track: BTreeMap<String, u64>,
     delays_ms: Vec<f64>,
     firsts_ms: Vec<f64>,
     pauses_ms: Vec<f64>,
@@ -36,7 +39,8 @@ async fn follow(
     mut last: Option<Instant>,
     had: Arc<Mutex<Had>>,
 ) -> Option<Instant> {
-    let Ok(track) = broadcast.track(&track) else { return last };
+    let name = track;
+    let Ok(track) = broadcast.track(&name) else { return last };
     let Ok(subscriber) = track.subscribe(None).await else { return last };
     let mut subscriber = subscriber.ordered();
     while let Ok(Some(mut group)) = subscriber.next_group().await {
@@ -44,6 +48,7 @@ async fn follow(
             let now = Instant::now();
             let mut had = had.lock().unwrap();
             had.bytes += frame.payload.len() as u64;
+            *had.by_track.entry(name.clone()).or_default() += 1;
             match last.replace(now) {
                 None => had.firsts_ms.push(joined.elapsed().as_secs_f64() * 1e3),
                 Some(last) => {
@@ -119,6 +124,7 @@ async fn main() {
         // What is told is of the steady state.
         let mut had = had.lock().unwrap();
         (had.bytes, had.delays_ms, had.pauses_ms) = (0, Vec::new(), Vec::new());
+        had.by_track.clear();
     }
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     let mut had = std::mem::take(&mut *had.lock().unwrap());
@@ -131,6 +137,7 @@ async fn main() {
         "watchers": watchers,
         "tracks": tracks,
         "frames": had.delays_ms.len(),
+        "by_track": had.by_track,
         "kbps_each": had.bytes as f64 * 8.0 / 1e3 / seconds as f64 / watchers as f64,
         "delay_ms": delays_ms,
         "first_ms": firsts_ms,

@@ -3,20 +3,16 @@
 
 use std::time::Duration;
 
-use common::netsim::session::{ReceiverSession, SenderSession};
+use common::netsim::pair::Pair;
 use common::netsim::{Bottleneck, HEADERS_BYTES, NetConditions, Network, Scenario};
-use common::stream::video::protection::Protection;
-use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions};
 use common::units::{Bitrate, FrameId, Timestamp};
-use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameSize};
 use picture::params::StreamParams;
-use picture::pyramid::BlockLayout;
-use picture::run::coded_size;
 use publishing::{Allowance, BASE_BPS, Call, MAIN_BPS, Part, SOUND_BPS};
 
 const STEP: Duration = Duration::from_millis(1);
 const FRAME_STEPS: u64 = 33;
+/// Bytes of a packet of the audience.
 const MAX_DATAGRAM: usize = 1_200;
 /// Steps between two looks of the publisher.
 const LOOK_STEPS: u64 = 10;
@@ -53,18 +49,6 @@ fn params() -> StreamParams {
     StreamParams { colour: ColourSpace::JPEG, ..StreamParams::new(FrameSize::new(200, 120).unwrap(), Chroma::C420) }
 }
 
-/// Returns a frame of almost so many coded bytes.
-fn frame(bytes: usize) -> CodedFrame {
-    let blocks = BlockLayout::new(&params()).blocks().len();
-    let header = FrameHeader { step: StepIndex::new(20).unwrap(), fine_blocks: 0 };
-    let mut frame = CodedFrame { reference: 0, header, ends: vec![0; blocks], data: vec![] };
-    let left = bytes.saturating_sub(coded_size(&frame) + 2 * blocks);
-    frame.data = vec![1; left];
-    let each = left.div_ceil(blocks);
-    frame.ends.iter_mut().zip(1..).for_each(|(end, count)| *end = (each * count).min(left) as u32);
-    frame
-}
-
 fn line(bps: u64) -> NetConditions {
     let rate = Bitrate::from_bps(bps);
     let queue = Duration::from_millis(300);
@@ -85,12 +69,9 @@ fn bps(part: Part) -> u64 {
 
 /// Calls for so many seconds over an uplink that changes, with an audience or without.
 fn run(uplink: Scenario, has_audience: bool, seconds: u64) -> Outcome {
-    let mut sender = SenderSession::new(params(), Bitrate::from_bps(WANTED), Protection::Auto);
-    let mut receiver = ReceiverSession::new(ReceiverOptions::default());
-    sender.on_connected(START, MAX_DATAGRAM);
-    receiver.on_connected(START);
+    let back = NetConditions::perfect(Duration::from_millis(15));
+    let mut pair = Pair::new(params(), Bitrate::from_bps(WANTED), back, START);
     let mut there: Network<Packet> = Network::new(uplink, START);
-    let mut back = Network::new(NetConditions::perfect(Duration::from_millis(15)), START);
     let mut allowance = Allowance::new(BASE_BPS, MAIN_BPS, 1_700_000);
     let (mut part, mut owed) = (Part::Nothing, 0);
     let (mut parts, mut delays_ms, mut bytes) = (vec![(0, part)], Vec::new(), 0);
@@ -100,37 +81,18 @@ fn run(uplink: Scenario, has_audience: bool, seconds: u64) -> Outcome {
         while let Some(packet) = there.pop(now) {
             if let Packet::Call(datagram) = packet {
                 bytes += if is_told { datagram.len() } else { 0 };
-                receiver.on_datagram(&datagram, now);
+                pair.on_datagram(&datagram, now);
             }
         }
-        while let Some(datagram) = back.pop(now) {
-            sender.on_datagram(&datagram, now);
+        pair.listen(now);
+        if step % FRAME_STEPS == 0 {
+            pair.send(FrameId((step / FRAME_STEPS) as u32), pair.sender.budget_bytes(), now);
         }
-        while let Some(message) = sender.poll_control() {
-            receiver.on_control(message, now).unwrap();
-        }
-        while let Some(message) = receiver.poll_control() {
-            sender.on_control(message, now).unwrap();
-        }
-        if step % FRAME_STEPS == 0 && sender.is_streaming() {
-            let frame = frame(sender.budget_bytes());
-            let id = FrameId((step / FRAME_STEPS) as u32);
-            sender.on_frame(id, &frame, FrameTimes { capture: now, coded: now }, now);
-        }
-        sender.handle_timeout(now);
-        receiver.handle_timeout(now);
-        while let Some(event) = receiver.poll_event() {
-            match event {
-                ReceiverEvent::Start(_) => receiver.ready(now),
-                ReceiverEvent::Frame(frame) if is_told => {
-                    delays_ms.push(frame.released.since(frame.assembled.capture).as_secs_f64() * 1e3);
-                }
-                _ => {}
-            }
-        }
-        while sender.poll_event().is_some() {}
+        let (shown, leaving) = pair.turn(now);
+        let shown_ms = shown.iter().map(|it| it.released.since(it.assembled.capture).as_secs_f64() * 1e3);
+        delays_ms.extend(shown_ms.filter(|_| is_told));
         if has_audience && step % LOOK_STEPS == 0 {
-            let (rate, wanted) = (sender.rate_target(), Bitrate::from_bps(WANTED));
+            let (rate, wanted) = (pair.sender.rate_target(), Bitrate::from_bps(WANTED));
             part = allowance.look(Some(Call { rate, wanted, is_slow: false }), now);
             if parts.last().is_none_or(|(_, last)| *last != part) {
                 parts.push((step, part));
@@ -142,12 +104,7 @@ fn run(uplink: Scenario, has_audience: bool, seconds: u64) -> Outcome {
                 there.push(Packet::Audience(vec![0; MAX_DATAGRAM]), now);
             }
         }
-        while let Some(datagram) = sender.poll_datagram(now) {
-            there.push(Packet::Call(datagram), now);
-        }
-        while let Some(datagram) = receiver.poll_datagram(now) {
-            back.push(datagram, now);
-        }
+        leaving.into_iter().for_each(|datagram| there.push(Packet::Call(datagram), now));
     }
     delays_ms.sort_by(f64::total_cmp);
     let delay_p95_ms = delays_ms.get(delays_ms.len() * 95 / 100).copied().unwrap_or(f64::MAX);
@@ -167,7 +124,7 @@ fn a_call_on_two_megabits_keeps_its_rate_beside_its_audience() {
     }
 }
 
-/// Of a fast line that becomes a slow one, the pictures of the audience have gone 100 ms after the call's rate has begun to fall.
+/// Of a fast line that becomes a slow one, the pictures of the audience have gone 100 ms later.
 #[test]
 fn the_audience_gives_way_as_soon_as_the_line_is_less() {
     for seed in 0..4 {
