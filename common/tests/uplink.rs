@@ -3,21 +3,15 @@
 
 use std::time::Duration;
 
-use common::netsim::session::{ReceiverSession, SenderSession};
+use common::netsim::pair::Pair;
 use common::netsim::{Bottleneck, HEADERS_BYTES, NetConditions, Network};
 use common::path::uplink::Uplink;
-use common::stream::video::protection::Protection;
-use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions};
 use common::units::{Bitrate, FrameId, Timestamp};
-use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameSize};
 use picture::params::StreamParams;
-use picture::pyramid::BlockLayout;
-use picture::run::coded_size;
 
 const STEP: Duration = Duration::from_millis(1);
 const FRAME_STEPS: u64 = 33;
-const MAX_DATAGRAM: usize = 1_200;
 /// Steps between two divisions of the uplink.
 const SHARE_STEPS: u64 = 250;
 
@@ -25,22 +19,8 @@ fn params() -> StreamParams {
     StreamParams { colour: ColourSpace::JPEG, ..StreamParams::new(FrameSize::new(200, 120).unwrap(), Chroma::C420) }
 }
 
-/// Returns a frame of almost so many coded bytes.
-fn frame(bytes: usize) -> CodedFrame {
-    let blocks = BlockLayout::new(&params()).blocks().len();
-    let header = FrameHeader { step: StepIndex::new(20).unwrap(), fine_blocks: 0 };
-    let mut frame = CodedFrame { reference: 0, header, ends: vec![0; blocks], data: vec![] };
-    let left = bytes.saturating_sub(coded_size(&frame) + 2 * blocks);
-    let each = left.div_ceil(blocks);
-    frame.data = vec![1; left];
-    frame.ends.iter_mut().zip(1..).for_each(|(end, count)| *end = (each * count).min(left) as u32);
-    frame
-}
-
 struct Peer {
-    sender: SenderSession,
-    receiver: ReceiverSession,
-    back: Network,
+    pair: Pair,
     /// The way behind the uplink.
     behind: Network,
     delays_ms: Vec<f64>,
@@ -64,17 +44,8 @@ fn run(uplink_bps: u64, all_bps: u64, ways_bps: &[u64], divides: bool, seconds: 
     let most = if divides { Uplink::even(all, ways_bps.len()) } else { all };
     let mut shared: Network<Tagged> = Network::new(line(uplink_bps), start);
     let peer = |&bps: &u64| {
-        let mut peer = Peer {
-            sender: SenderSession::new(params(), most, Protection::Auto),
-            receiver: ReceiverSession::new(ReceiverOptions::default()),
-            back: Network::new(NetConditions::perfect(Duration::from_millis(20)), start),
-            behind: Network::new(line(bps), start),
-            delays_ms: Vec::new(),
-            shown_bytes: 0,
-        };
-        peer.sender.on_connected(start, MAX_DATAGRAM);
-        peer.receiver.on_connected(start);
-        peer
+        let pair = Pair::new(params(), most, NetConditions::perfect(Duration::from_millis(20)), start);
+        Peer { pair, behind: Network::new(line(bps), start), delays_ms: Vec::new(), shown_bytes: 0 }
     };
     let mut peers: Vec<_> = ways_bps.iter().map(peer).collect();
     let steps = 1_000 * seconds;
@@ -85,49 +56,25 @@ fn run(uplink_bps: u64, all_bps: u64, ways_bps: &[u64], divides: bool, seconds: 
         }
         for (place, peer) in peers.iter_mut().enumerate() {
             while let Some(datagram) = peer.behind.pop(now) {
-                peer.receiver.on_datagram(&datagram, now);
+                peer.pair.on_datagram(&datagram, now);
             }
-            while let Some(datagram) = peer.back.pop(now) {
-                peer.sender.on_datagram(&datagram, now);
-            }
-            while let Some(message) = peer.sender.poll_control() {
-                peer.receiver.on_control(message, now).unwrap();
-            }
-            while let Some(message) = peer.receiver.poll_control() {
-                peer.sender.on_control(message, now).unwrap();
-            }
+            peer.pair.listen(now);
+            let sender = &mut peer.pair.sender;
             if divides && step % SHARE_STEPS == 0 {
-                let target = peer.sender.is_streaming().then(|| peer.sender.rate_target());
-                peer.sender.set_rate_max(shares.share(place, target, all));
+                let target = sender.is_streaming().then(|| sender.rate_target());
+                sender.set_rate_max(shares.share(place, target, all));
             }
             // Their frames are coded one after the other.
-            if step % FRAME_STEPS == 4 * place as u64 && peer.sender.is_streaming() {
-                let frame = frame(peer.sender.budget_bytes());
-                peer.sender.on_frame(
-                    FrameId((step / FRAME_STEPS) as u32),
-                    &frame,
-                    FrameTimes { capture: now, coded: now },
-                    now,
-                );
+            if step % FRAME_STEPS == 4 * place as u64 {
+                let bytes = sender.budget_bytes();
+                peer.pair.send(FrameId((step / FRAME_STEPS) as u32), bytes, now);
             }
-            peer.sender.handle_timeout(now);
-            peer.receiver.handle_timeout(now);
-            while let Some(event) = peer.receiver.poll_event() {
-                match event {
-                    ReceiverEvent::Start(_) => peer.receiver.ready(now),
-                    ReceiverEvent::Frame(frame) if step > steps / 2 => {
-                        peer.delays_ms.push(frame.released.since(frame.assembled.capture).as_secs_f64() * 1e3);
-                    }
-                    _ => {}
-                }
-            }
-            while peer.sender.poll_event().is_some() {}
-            while let Some(datagram) = peer.sender.poll_datagram(now) {
+            let (shown, leaving) = peer.pair.turn(now);
+            let delays_ms = shown.iter().map(|it| it.released.since(it.assembled.capture).as_secs_f64() * 1e3);
+            peer.delays_ms.extend(delays_ms.filter(|_| step > steps / 2));
+            for datagram in leaving {
                 peer.shown_bytes += if step > steps / 2 { datagram.len() } else { 0 };
                 shared.push(Tagged(place, datagram), now);
-            }
-            while let Some(datagram) = peer.receiver.poll_datagram(now) {
-                peer.back.push(datagram, now);
             }
         }
     }

@@ -1,6 +1,6 @@
 // trial RELAY SHOW WATCH PAGE OUT [PART..]: a real relay, a publisher that flashes and clicks, and a real browser on this machine; prints a
 // line of JSON for each part: browser (join, picture, sound, flash against click), killed (the relay dies and comes back), foreign (a token
-// for another name), cost (1 to 200 watchers). OUT gets a screenshot and the logs. Needs node 20 or later and chromium.
+// for another name), all (the relay dies under 20 and 200 watchers), narrow (root; one on 0.3 Mbit/s beside ten), cost (1 to 200 watchers). OUT gets a screenshot and the logs. Needs node 20 or later and chromium.
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,10 +9,10 @@ import { extname, join } from "node:path";
 
 const [relay, show, watch, page, out, ...asked] = process.argv.slice(2);
 if (!out) {
-  console.error("trial RELAY SHOW WATCH PAGE OUT [browser|killed|foreign|cost..]");
+  console.error("trial RELAY SHOW WATCH PAGE OUT [browser|killed|foreign|all|narrow|cost..]");
   process.exit(2);
 }
-const parts = asked.length ? asked : ["browser", "killed", "foreign", "cost"];
+const parts = asked.length ? asked : ["browser", "killed", "foreign", "all", "cost"];
 const BASE = Number(process.env.PORT ?? 24430);
 const [RELAY, TOKENS, PAGES, DEBUG, COUNTS] = [0, 1, 2, 3, 4].map((more) => BASE + more);
 const children = new Set();
@@ -69,7 +69,8 @@ createServer((request, answer) => {
   try {
     const body = file === "relay.json"
       ? JSON.stringify({ relay: `https://localhost:${RELAY}/`, sha256: hash }) : readFileSync(join(page, file));
-    answer.writeHead(200, { "content-type": TYPES[extname(file)] ?? "text/plain" });
+    answer.writeHead(200, { "content-type": TYPES[extname(file)] ?? "text/plain", "cross-origin-opener-policy": "same-origin",
+      "cross-origin-embedder-policy": "require-corp" });
     answer.end(body);
   } catch {
     answer.writeHead(404).end();
@@ -160,30 +161,32 @@ class Browser {
 
 const percent = (values, share) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share / 100))];
 
-// In the page: looks at the picture and the sound as they are given to screen and card, and returns the times of flashes and clicks and the
-// difference of two pictures on each player's half.
+// In the page: looks at each picture and at the sound when they are given to screen and card, and returns the times of flashes and clicks,
+// the pauses between pictures and the difference of two pictures on each player's half.
 const WATCHED = (seconds) => `(async () => {
   const canvas = document.querySelector("canvas"), small = new OffscreenCanvas(64, 18);
   const to = small.getContext("2d", { willReadFrequently: true });
   const look = () => { to.drawImage(canvas, 0, 0, 64, 18); return to.getImageData(0, 0, 64, 18).data; };
   const root = duet.player.audio.out.root.peek(), ear = root?.context.createAnalyser();
-  if (ear) { ear.fftSize = 256; root.connect(ear); }
-  const heard = new Float32Array(256), flashes = [], clicks = [], levels = [];
-  let wasWhite = true, wasLoud = true, first, moved = [0, 0], frames = 0;
-  const until = performance.now() + ${seconds * 1000};
+  if (ear) { ear.fftSize = 2048; root.connect(ear); }
+  const heard = new Float32Array(2048), flashes = [], clicks = [], levels = [];
+  let wasWhite = true, wasLoud = true, first, last, moved = [0, 0], pauses = [];
   const listen = setInterval(() => {
     ear?.getFloatTimeDomainData(heard);
     const peak = heard.reduce((peak, sample) => Math.max(peak, Math.abs(sample)), 0);
     levels.push(peak);
-    if (peak > 0.3 && !wasLoud) clicks.push(performance.now());
+    // The newest sample is that of now.
+    const at = heard.findIndex((sample) => Math.abs(sample) > 0.3);
+    if (peak > 0.3 && !wasLoud) clicks.push(performance.now() - (2048 - at) / 48);
     wasLoud = peak > 0.1;
   }, 4);
-  while (performance.now() < until) {
-    await new Promise(requestAnimationFrame);
-    const data = look();
+  const see = () => {
+    const now = performance.now(), data = look();
+    if (last) pauses.push(now - last);
+    last = now;
     const luma = [8, 56].map((x) => data[(9 * 64 + x) * 4 + 1]);
     const isWhite = luma[0] > 200;
-    if (isWhite && !wasWhite) flashes.push(performance.now());
+    if (isWhite && !wasWhite) flashes.push(now);
     wasWhite = isWhite;
     if (!isWhite) {
       if (first) for (const half of [0, 1]) {
@@ -194,10 +197,14 @@ const WATCHED = (seconds) => `(async () => {
       }
       first ??= data.slice();
     }
-  }
+  };
+  const ends = duet.player.renderer.out.timestamp.subscribe(see);
+  await new Promise((done) => setTimeout(done, ${seconds * 1000}));
+  ends();
   clearInterval(listen);
   return { flashes, clicks, moved, peak: Math.max(...levels), quiet: Math.min(...levels),
-    frames: duet.player.video.out.stats.peek()?.frameCount, behind: duet.behind() };
+    frames: duet.player.video.out.stats.peek()?.frameCount, behind: duet.behind(),
+    pauses: pauses.toSorted((a, b) => a - b), card_ms: 1000 * (root?.context.outputLatency ?? 0), buffer_ms: duet.player.sync.out.buffer.peek() };
 })()`;
 
 try {
@@ -229,7 +236,8 @@ try {
         .filter((ms) => Math.abs(ms) < 500);
       const sizes = apart.map(Math.abs);
       say("browser", { live_ms: live, first_picture_ms: joined, fps: (seen.frames - before) / seconds, moved: seen.moved, peak: seen.peak,
-        quiet: seen.quiet, flashes: seen.flashes.length, clicks: seen.clicks.length, behind_s: seen.behind,
+        quiet: seen.quiet, pause_ms: { p99: percent(seen.pauses, 99), most: seen.pauses.at(-1) }, card_ms: seen.card_ms, buffer_ms: seen.buffer_ms,
+        flashes: seen.flashes.length, clicks: seen.clicks.length, behind_s: seen.behind,
         click_after_flash_ms: { p50: percent(apart, 50), p95_of_size: percent(sizes, 95) } });
     }
     if (parts.includes("killed")) {
@@ -244,10 +252,58 @@ try {
     }
     await end(browser.child);
   }
+  if (parts.includes("all")) {
+    // Everybody, and the publisher, loses the relay at once.
+    for (const watchers of (process.env.WATCHERS ?? "20 200").split(" ")) {
+      const child = start("watch", watch, [`${url("guest")}#sha256=${hash}`, watchers, "14", "sound", "base"]);
+      let told = "";
+      child.stdout.on("data", (more) => (told += more));
+      const gone = new Promise((done) => child.on("exit", done));
+      await sleep(Number(watchers) * 10 + 5000);
+      await end(server);
+      await sleep(1300);
+      server = startRelay();
+      await gone;
+      const { pause_ms, frames } = JSON.parse(told);
+      say("all", { watchers: Number(watchers), frames, back_after_ms: pause_ms[1] - 1300 });
+    }
+  }
+  if (parts.includes("narrow")) {
+    // One on a line of 0.3 Mbit/s, in a network namespace of its own, beside ten on good ones.
+    const [space, near, far] = ["", "n", "f"].map((end) => `duet-au${end}${BASE}`);
+    const ip = (...args) => execFileSync("ip", args, { stdio: "ignore" });
+    const run = async (name, program, args) => {
+      const child = start(name, program, args);
+      let told = "";
+      child.stdout.on("data", (more) => (told += more));
+      await new Promise((done) => child.on("exit", done));
+      return JSON.parse(told);
+    };
+    const others = () => run("others", watch, [`${url("guest")}#sha256=${hash}`, "10", "20", "main", "base", "sound"]);
+    const alone = await others();
+    ip("netns", "add", space);
+    try {
+      ip("link", "add", near, "type", "veth", "peer", "name", far, "netns", space);
+      ip("addr", "add", "10.77.3.1/30", "dev", near);
+      ip("link", "set", near, "up");
+      ip("-n", space, "addr", "add", "10.77.3.2/30", "dev", far);
+      ip("-n", space, "link", "set", far, "up");
+      execFileSync("tc", ["qdisc", "add", "dev", near, "root", "tbf", "rate", "300kbit", "burst", "4kb", "latency", "400ms"]);
+      const there = `https://10.77.3.1:${RELAY}/duet/anna?jwt=guest.b.c#sha256=${hash}`;
+      for (const tracks of [["base"], ["base", "sound"], ["main", "base", "sound"]]) {
+        const inside = ["netns", "exec", space, watch, there, "1", "20", ...tracks];
+        const [one, rest] = await Promise.all([run("narrow", "ip", inside), others()]);
+        const short = ({ kbps_each, delay_ms, pause_ms, by_track }) => ({ kbps_each, delay_ms, pause_ms, by_track });
+        say("narrow", { tracks, narrow: short(one), others_beside: short(rest), others_alone: short(alone) });
+      }
+    } finally {
+      ip("netns", "del", space);
+    }
+  }
   if (parts.includes("cost")) {
     for (const watchers of (process.env.WATCHERS ?? "1 20 100 200").split(" ")) {
       const seconds = 10;
-      const child = spawn(watch, [url("guest"), der, watchers, String(seconds)]);
+      const child = spawn(watch, [`${url("guest")}#sha256=${hash}`, watchers, String(seconds)]);
       children.add(child);
       let told = "";
       child.stdout.on("data", (more) => (told += more));

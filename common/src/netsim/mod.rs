@@ -6,6 +6,7 @@
 
 mod conditions;
 pub mod lines;
+pub mod pair;
 mod pauses;
 mod random;
 pub mod router;

@@ -1,6 +1,7 @@
 // The audience's page: the relay's own player, and words around it. It is at PAGE#NAME?jwt=TOKEN: what stands behind # is seen by the
 // browser and the relay, and not by whoever serves this page.
 import "@moq/watch/element";
+import { Line } from "./line.js";
 import { Quality } from "./quality.js";
 
 const at = (id) => document.getElementById(id);
@@ -87,6 +88,26 @@ if (name) {
   player.name = name;
 }
 const quality = new Quality(player);
+const line = new Line();
+
+// Everything that has come, and whether something has to.
+function heard() {
+  const { status } = player.connection;
+  const bytes = [player.video, player.audio].map((of) => of.out.stats.peek()?.bytesReceived ?? 0);
+  const catalogue = player.broadcast.out.catalog.peek();
+  const isLive = player.broadcast.out.status.peek() === "live" && !player.paused;
+  const plays = isLive && (catalogue?.video || (catalogue?.audio && !player.muted));
+  return {
+    came: `${status.peek()} ${bytes}`,
+    expects: !document.hidden && (status.peek() === "connecting" || Boolean(plays)),
+  };
+}
+
+function dialAnew() {
+  player.connection.url.set(undefined);
+  setTimeout(() => player.connection.url.set(url));
+}
+
 player.broadcast.out.catalog.subscribe(describe);
 player.broadcast.out.status.subscribe(notice);
 setInterval(() => {
@@ -98,6 +119,7 @@ setInterval(() => {
   at("live").textContent = isLive ? words + quality.words() : "";
   at("level").value = Math.max(-60, level());
   quality.look();
+  if (line.look(heard(), performance.now())) dialAnew();
 }, 250);
 // For who measures.
 window.duet = { player, behind, level, quality };

@@ -4,14 +4,10 @@
 //! falls out leaves the others alone.
 
 use common::config::{ReceiverConfig, SenderConfig};
-use common::path::Directions;
 use common::path::uplink::Uplink;
-use common::stream::talk::TALK;
-use common::stream::video::VIDEO;
 use common::units::Bitrate;
-use common::wire::control::StreamId;
 use net::failure::Failure;
-use net::link::{HangUp, LinkOptions, LiveRate, Streams, Waker};
+use net::link::{HangUp, LinkOptions, LiveRate, Waker};
 use net::tls::Protocol;
 use sending::source::SourceSpec;
 use sending::{Other, SenderLink, Sending, Start, Threads};
@@ -20,11 +16,10 @@ use shell::record::Switch;
 use shell::sd::Pulse;
 use shell::settings::{LatencyLimit, OwnSide, SoundSide, TalkSide};
 use shell::signals;
-use shell::sound::{Role, hurry};
 use shell::tap::PictureTap;
 use shell::threads::{Ending, join, spawn};
 use showing::sink::{self, Sink, SinkSpec, WindowParts};
-use showing::{Network, ReceiverLink, Resolved, Shows, run_over};
+use showing::{ReceiverLink, Resolved, Shows, run_over};
 
 use crate::audience::{self, Audience};
 use crate::beside;
@@ -32,7 +27,7 @@ use crate::handle::Handle;
 use crate::recordings::Recordings;
 use crate::sound::{self, Line, SoundEnd};
 use crate::stage::Stage;
-use crate::talking::{Hears, Says};
+use crate::turn::Turn;
 
 /// Calls with several machines that are set up and have not begun.
 pub struct Band {
@@ -180,35 +175,12 @@ impl Band {
 impl Member {
     /// Turns the call, on this thread and others of its own, until it has ended.
     fn run(self, tile: Option<Box<dyn Sink + Send>>) -> Result<(), Failure> {
-        let Self {
-            handle, waker, mut link, mut sound, pulse, options, receiving, sinks, rate, frames_max, shown, ..
-        } = self;
-        let hang_up = handle.hang_up.clone();
-        let (mut says, mut hears) = (Says::new(&handle), Hears::new(&handle));
-        let network = Network {
-            waker: waker.clone(),
-            hang_up: Some(hang_up.clone()),
-            pulses: vec![pulse],
-            own: Some(handle.own),
-            latency_limit: handle.latency_limit,
-            seen: shown.map(audience::seen),
-            sound: handle.sound,
-            talk: Some(handle.talk),
-            view: handle.view,
-            recording: handle.recordings.received,
-            is_last: false,
-        };
-        let turn = move |mut receiver_link: ReceiverLink| {
-            if let Some(sound) = &mut sound {
-                hurry(Role::Network);
-                sound.record(receiver_link.recording(), link.recording());
-            }
-            let call = Streams::new(Directions::Both, rate).ended_by(hang_up);
-            let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));
-            let call = call.with(StreamId::sent(VIDEO), &mut link).with(StreamId::received(VIDEO), &mut receiver_link);
-            let call = call.with(StreamId::sent(TALK), &mut says).with(StreamId::received(TALK), &mut hears);
-            let linked = net::link::run(options, &waker, &mut [call]);
-            link.report_final();
+        let Self { handle, waker, link, mut sound, pulse, options, receiving, sinks, rate, frames_max, shown, .. } =
+            self;
+        let turn = Turn { handle, waker, link, options, rate };
+        let network = turn.network(pulse, shown.map(audience::seen), false);
+        let turn = move |receiver_link: ReceiverLink| {
+            let linked = turn.run(sound.as_mut(), receiver_link);
             sound.iter_mut().for_each(Line::end_recording);
             linked
         };

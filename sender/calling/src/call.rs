@@ -1,27 +1,22 @@
 //! This machine's both directions in one process, over one connection: `call`, `share_port`, `--also-receive` and the room.
 
 use common::config::{ReceiverConfig, SenderConfig};
-use common::path::Directions;
-use common::stream::talk::TALK;
-use common::stream::video::VIDEO;
 use common::units::Bitrate;
-use common::wire::control::StreamId;
 use net::failure::Failure;
-use net::link::{HangUp, LinkOptions, LiveRate, Streams, Waker};
+use net::link::{HangUp, LinkOptions, LiveRate, Waker};
 use net::tls::Protocol;
 use sending::source::SourceSpec;
 use sending::{Sending, Start};
 use shell::control;
 use shell::settings::{LatencyLimit, OwnSide, TalkSide};
-use shell::sound::{Role, hurry};
 use showing::sink::{Sink, SinkError, SinkSpec, WindowParts};
-use showing::{Network, ReceiverLink, Shows, run_over};
+use showing::{ReceiverLink, Shows, run_over};
 
 use crate::audience::{self, Audience};
 use crate::handle::Handle;
 use crate::recordings::Recordings;
 use crate::sound::Sound;
-use crate::talking::{Hears, Says};
+use crate::turn::Turn;
 
 /// A call that is set up and has not begun: camera, encoder and sound card are open.
 pub struct Call {
@@ -109,33 +104,12 @@ impl Call {
     fn run_for(self, shows: Shows<'_>) -> Result<(), Failure> {
         let Self { handle, waker, sending, mut sound, mut audience, options, receiving, rate, frames_max, _control } =
             self;
-        let hang_up = handle.hang_up.clone();
-        let (mut says, mut hears) = (Says::new(&handle), Hears::new(&handle));
-        let network = Network {
-            waker: waker.clone(),
-            hang_up: Some(hang_up.clone()),
-            pulses: vec![sending.pulse.clone()],
-            own: Some(handle.own),
-            latency_limit: handle.latency_limit,
-            seen: audience.as_mut().and_then(Audience::shown).map(audience::seen),
-            sound: handle.sound,
-            talk: Some(handle.talk),
-            view: handle.view,
-            recording: handle.recordings.received,
-            is_last: true,
-        };
-        let Sending { mut link, threads, .. } = sending;
-        let turn = move |mut receiver_link: ReceiverLink| {
-            if let Some(sound) = &mut sound {
-                hurry(Role::Network);
-                sound.record(receiver_link.recording(), link.recording());
-            }
-            let call = Streams::new(Directions::Both, rate).ended_by(hang_up);
-            let call = sound.iter_mut().fold(call, |call, sound| sound.join(call));
-            let call = call.with(StreamId::sent(VIDEO), &mut link).with(StreamId::received(VIDEO), &mut receiver_link);
-            let call = call.with(StreamId::sent(TALK), &mut says).with(StreamId::received(TALK), &mut hears);
-            let linked = net::link::run(options, &waker, &mut [call]);
-            link.report_final();
+        let Sending { link, threads, pulse, .. } = sending;
+        let turn = Turn { handle, waker, link, options, rate };
+        let seen = audience.as_mut().and_then(Audience::shown).map(audience::seen);
+        let network = turn.network(pulse, seen, true);
+        let turn = move |receiver_link: ReceiverLink| {
+            let linked = turn.run(sound.as_mut().map(Sound::line), receiver_link);
             let silenced = sound.map_or(Ok(()), Sound::end);
             threads.end(linked).and(silenced)
         };

@@ -16,6 +16,7 @@ mod recordings;
 mod sound;
 mod stage;
 mod talking;
+mod turn;
 
 pub use audience::{Audience, check as check_audience, learns};
 pub use band::Band;

@@ -126,6 +126,11 @@ impl Sound {
         self.line.join(call)
     }
 
+    /// Returns the line to the other machine.
+    pub(crate) fn line(&mut self) -> &mut Line {
+        &mut self.line
+    }
+
     /// Ends the recording, closes the card and ends the threads.
     pub fn end(mut self) -> Result<(), Failure> {
         self.line.end_recording();

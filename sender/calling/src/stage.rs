@@ -10,7 +10,7 @@ mod with_window {
     use std::time::Duration;
 
     use shell::settings::SoundSide;
-    use showing::sink::{Grid, Sheet, SinkError, Window, Wish};
+    use showing::sink::{Emphasis, Grid, Pick, Sheet, SinkError, Window, Wish};
 
     use super::*;
 
@@ -48,6 +48,29 @@ mod with_window {
             self.until_closed(is_over).map_err(Failure::device)
         }
 
+        /// Shows larger who was chosen, and lets its volume be steered; whoever is alone on the sheet is alone in the ear.
+        fn take(&mut self, pick: Pick, sheet: &mut Sheet) {
+            let emphasis = match pick {
+                Pick::Member(member) if member >= self.names.len() => return,
+                Pick::Member(member) => sheet.emphasis().pressed(member),
+                Pick::Next => sheet.emphasis().next(self.names.len()),
+                Pick::At(pixel) => match sheet.member_at(pixel) {
+                    Some(member) => sheet.emphasis().pressed(member),
+                    None => return,
+                },
+            };
+            sheet.set_emphasis(emphasis);
+            let member = emphasis.member();
+            self.window.steer_volume(member.and_then(|member| self.sides.get(member)?.clone()));
+            let alone = matches!(emphasis, Emphasis::Solo(_)).then_some(member).flatten();
+            for (place, side) in self.sides.iter().enumerate() {
+                side.iter().for_each(|side| side.set_aside(alone.is_some_and(|alone| alone != place)));
+            }
+            if let Some(name) = alone.and_then(|alone| self.names.get(alone)) {
+                self.window.tell(&format!("Only {name} is heard"));
+            }
+        }
+
         fn until_closed(&mut self, is_over: impl Fn() -> bool) -> Result<(), SinkError> {
             let mut sheet = Sheet::default();
             while !is_over() {
@@ -57,9 +80,8 @@ mod with_window {
                     self.window.show_sheet(size, pixels)?;
                 }
                 self.grid.take_said().iter().for_each(|said| self.window.say(said));
-                for member in self.window.take_members() {
-                    sheet.set_emphasis(sheet.emphasis().pressed(member));
-                    self.window.steer_volume(self.sides.get(member).cloned().flatten());
+                for pick in self.window.take_picks() {
+                    self.take(pick, &mut sheet);
                 }
                 if self.window.poll()? == Wish::Close {
                     break;

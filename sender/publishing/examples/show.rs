@@ -79,8 +79,11 @@ fn main() {
     let size = FrameSize::new(640, 360).unwrap();
     let mut data = vec![0; PixelFormat::I420.bytes(size)];
     let mut samples = [0.0; 2 * PERIOD];
-    let (began, first_us) = (Instant::now(), clock::to_monotonic(clock::now()));
-    let (mut period, mut picture, mut told) = (0_u64, 0_u64, 0_u64);
+    // Pictures begin with the second, so that a flash is one at its time.
+    let (began, first_us) = (Instant::now(), clock::to_monotonic(clock::now()) / 1_000_000 * 1_000_000);
+    let now_us = clock::to_monotonic(clock::now());
+    let (mut period, mut picture) = ((now_us - first_us) / 10_000, (now_us - first_us) * 30 / 1_000_000);
+    let mut told = 0_u64;
     while began.elapsed() < Duration::from_secs(seconds) {
         let us = clock::to_monotonic(clock::now());
         while first_us + period * 10_000 <= us {
@@ -88,11 +91,12 @@ fn main() {
             halves.playback.iter_mut().for_each(|half| half.play(&mut samples, cycle));
             period += 1;
         }
-        if first_us + picture * 33_333 <= us {
+        let picture_us = first_us + picture * 1_000_000 / 30;
+        if picture_us <= us {
             picture += 1;
             for (player, tap) in taps.pictures.iter().enumerate() {
-                draw(&mut data, size, us, player as u64);
-                tap.offer(PixelFormat::I420, size, ColourSpace::BT709_LIMITED, &data, clock::now());
+                draw(&mut data, size, picture_us, player as u64);
+                tap.offer(PixelFormat::I420, size, ColourSpace::BT709_LIMITED, &data, clock::of_monotonic(picture_us));
             }
         }
         if us / 5_000_000 != told {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sound::RATE_HZ;
 
 use crate::allowance::Part;
-use crate::sound::CHANNELS;
+use crate::sound::{BLOCK_FRAMES, CHANNELS};
 
 /// The track that has the catalogue.
 pub(crate) const CATALOGUE: &str = "catalog.json";
@@ -77,7 +77,7 @@ impl Catalogue {
                 "sampleRate": RATE_HZ,
                 "numberOfChannels": CHANNELS,
                 "bitrate": self.sound_bps,
-                "jitter": 20,
+                "jitter": BLOCK_FRAMES as u32 * 1000 / RATE_HZ,
             } } });
         }
         root.to_string()

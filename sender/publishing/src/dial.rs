@@ -54,8 +54,8 @@ pub(crate) struct Dialler {
 }
 
 impl Dialler {
-    /// Creates it, on a tokio runtime.
-    pub(crate) fn new(target: Target) -> Result<Self, DialError> {
+    /// Creates it, on a tokio runtime. `streams`: those that a relay may have open at once.
+    pub(crate) fn new(target: Target, streams: u32) -> Result<Self, DialError> {
         let own = |error: &dyn std::fmt::Display| DialError::Own(error.to_string());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -75,13 +75,18 @@ impl Dialler {
         tls.alpn_protocols = moq_net::ALPNS.iter().map(|alpn| alpn.as_bytes().to_vec()).collect();
         let tls = QuicClientConfig::try_from(tls).map_err(|error| own(&error))?;
         let mut config = quinn::ClientConfig::new(Arc::new(tls));
-        config.transport_config(Arc::new(transport()));
+        config.transport_config(Arc::new(transport(streams)));
         let of = |any: SocketAddr| quinn::Endpoint::client(any).ok();
         let endpoints = [of((Ipv6Addr::UNSPECIFIED, 0).into()), of((Ipv4Addr::UNSPECIFIED, 0).into())];
         if endpoints.iter().all(Option::is_none) {
             return Err(own(&io::Error::last_os_error()));
         }
         Ok(Self { target, config, endpoints })
+    }
+
+    /// Returns the place that is dialled.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
     }
 
     /// Dials until somebody answers; `failed` is told of each attempt that has failed.
@@ -141,12 +146,12 @@ impl Dialler {
     }
 }
 
-fn transport() -> quinn::TransportConfig {
+fn transport(streams: u32) -> quinn::TransportConfig {
     let mut transport = quinn::TransportConfig::default();
     transport
         .max_idle_timeout(IDLE.try_into().ok())
         .keep_alive_interval(Some(KEEP_ALIVE))
-        .max_concurrent_uni_streams(16_u8.into())
+        .max_concurrent_uni_streams(streams.into())
         .max_concurrent_bidi_streams(64_u8.into())
         .stream_receive_window((WINDOW / 4).into())
         .receive_window(WINDOW.into())

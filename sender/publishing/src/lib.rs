@@ -19,6 +19,7 @@ mod show;
 mod sound;
 mod target;
 mod tracks;
+mod watcher;
 mod wishes;
 
 pub use allowance::{Allowance, Call, Part};
@@ -28,4 +29,5 @@ pub use publisher::{Publisher, Taps};
 pub use relay::{RelayState, Seen};
 pub use sound::SoundTap;
 pub use target::{InvalidTarget, Target};
+pub use watcher::{WatchError, Watcher, Watchers};
 pub use wishes::{BASE_BPS, MAIN_BPS, SOUND_BPS, Wishes};

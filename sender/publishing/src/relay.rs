@@ -21,6 +21,8 @@ const GREETING: Duration = Duration::from_secs(3);
 const SHOWN: Duration = Duration::from_secs(4);
 /// Time between two looks at what the connection has sent.
 const LOOK: Duration = Duration::from_millis(50);
+/// Streams that the relay may have open to a publisher, who takes nothing.
+const STREAMS: u32 = 16;
 /// Rest after a session that did not last.
 const REST: Duration = Duration::from_millis(100);
 
@@ -92,7 +94,7 @@ pub(crate) fn origin() -> (origin::Producer, origin::Driver) {
 
 /// Keeps a session with the relay for as long as the task runs. Nothing that the relay does ends it.
 pub(crate) async fn keep(target: Target, origin: origin::Producer, state: Arc<RelayState>) {
-    let dialler = match Dialler::new(target.clone()) {
+    let dialler = match Dialler::new(target.clone(), STREAMS) {
         Ok(dialler) => dialler,
         Err(error) => {
             tracing::warn!("no audience: {error}");
@@ -119,7 +121,7 @@ pub(crate) async fn keep(target: Target, origin: origin::Producer, state: Arc<Re
 }
 
 /// Returns a connection as the protocol's session; none if the other side takes no datagrams, without which the library breaks down.
-fn raw(connection: &quinn::Connection) -> Option<web_transport_quinn::Session> {
+pub(crate) fn raw(connection: &quinn::Connection) -> Option<web_transport_quinn::Session> {
     connection.max_datagram_size()?;
     Some(web_transport_quinn::Session::raw(connection.clone()))
 }

@@ -34,6 +34,8 @@ const EARLY: Duration = Duration::from_micros(750_000 / FPS as u64);
 const STALE: Duration = Duration::from_secs(1);
 /// Time without pictures of the player who sets the pace, after which another does.
 const PACE: Duration = Duration::from_millis(100);
+/// Distance of a picture's time from now up to which it can be true.
+const OFF: Duration = Duration::from_millis(500);
 /// Time between two looks at what is told: the catalogue and the counts.
 const TOLD: Duration = Duration::from_millis(250);
 
@@ -52,8 +54,10 @@ pub(crate) enum ShowError {
 struct Place {
     tap: PictureTap,
     used: Option<TappedPicture>,
-    /// Time of the newest picture; none: it is black.
+    /// Time at which the newest picture came; none: it is black.
     newest: Option<Timestamp>,
+    /// Time at which it was to be seen.
+    seen: Timestamp,
 }
 
 /// One size of the picture.
@@ -78,8 +82,9 @@ pub(crate) struct Show {
     backlog: Backlog,
     state: Arc<RelayState>,
     rate: Option<LiveRate>,
-    /// Time of the last picture that was composed.
+    /// Time at which the last picture was composed, and the time that it has.
     composed: Option<Timestamp>,
+    stamped: Timestamp,
     count: u64,
     told: Option<Timestamp>,
     is_listening: bool,
@@ -112,7 +117,10 @@ impl Show {
             is_over: false,
         };
         Ok(Self {
-            places: taps.into_iter().map(|tap| Place { tap, used: None, newest: None }).collect(),
+            places: taps
+                .into_iter()
+                .map(|tap| Place { tap, used: None, newest: None, seen: Timestamp::from_us(0) })
+                .collect(),
             own: wishes.own.clone(),
             main: coding(MAIN_BPS, FPS)?,
             base: coding(BASE_BPS, BASE_FPS)?,
@@ -127,6 +135,7 @@ impl Show {
             state,
             rate,
             composed: None,
+            stamped: Timestamp::from_us(0),
             count: 0,
             told: None,
             is_listening: false,
@@ -160,7 +169,8 @@ impl Show {
         if std::mem::replace(&mut self.is_listening, is_watched) != is_watched {
             self.places.iter().for_each(|place| place.tap.listen(is_watched));
         }
-        if is_watched && self.see(now) {
+        if is_watched && let Some(seen) = self.see(now) {
+            self.stamped = stamp(seen, now, self.stamped);
             self.compose(tracks, part, now)?;
         }
         Ok(())
@@ -200,8 +210,8 @@ impl Show {
             if part < Part::Sound || !tracks.sound.is_used() {
                 continue;
             }
-            let packet = self.opus.code(&block)?;
-            match tracks.sound.write_sound(block.at.as_us(), &packet, &mut self.backlog)? {
+            let (at, packet) = self.opus.code(&block)?;
+            match tracks.sound.write_sound(at.as_us(), &packet, &mut self.backlog)? {
                 Written::Yes => self.counts.audience_sounds += 1,
                 Written::Dropped => self.counts.audience_dropped += 1,
             }
@@ -209,8 +219,9 @@ impl Show {
         Ok(())
     }
 
-    /// Draws the pictures that have come; returns true if it is time for the next of all.
-    fn see(&mut self, now: Timestamp) -> bool {
+    /// Draws the pictures that have come; returns the time of the next of all, if there is to be one: that of the picture which sets the
+    /// pace, as sound has the time at which it was in the air.
+    fn see(&mut self, now: Timestamp) -> Option<Timestamp> {
         let mut fresh = vec![false; self.places.len()];
         for (number, place) in self.places.iter_mut().enumerate() {
             let is_hidden = number == 0 && self.own.is_hidden();
@@ -218,7 +229,7 @@ impl Show {
                 if !is_hidden {
                     let TappedPicture { format, size, colour, data, .. } = &picture;
                     self.canvas.draw(number, Raw { format: *format, size: *size, colour: *colour, data });
-                    place.newest = Some(now);
+                    (place.newest, place.seen) = (Some(now), picture.at);
                     fresh[number] = true;
                 }
                 place.used = Some(picture);
@@ -233,7 +244,8 @@ impl Show {
         // The first of those who give pictures sets the pace; where nobody does, there is a picture now and then.
         let leads = self.places.iter().position(|place| place.newest.is_some_and(|newest| now.since(newest) < PACE));
         let is_old = self.composed.is_none_or(|composed| now.since(composed) >= 3 * INTERVAL);
-        !is_early && (leads.is_some_and(|leads| fresh[leads]) || is_old)
+        let leads = leads.filter(|&leads| fresh[leads]).map(|leads| self.places[leads].seen);
+        leads.or(is_old.then_some(now)).filter(|_| !is_early)
     }
 
     /// Codes the picture of all.
@@ -242,7 +254,7 @@ impl Show {
         self.count += 1;
         let dropped = &mut self.counts.audience_dropped;
         if part >= Part::Main && tracks.main.is_used() {
-            write(&mut self.main, &self.canvas, &mut tracks.main, &mut self.backlog, now, dropped)?;
+            write(&mut self.main, &self.canvas, &mut tracks.main, &mut self.backlog, self.stamped, dropped)?;
         } else {
             tracks.main.end()?;
         }
@@ -250,7 +262,7 @@ impl Show {
             tracks.base.end()?;
         } else if self.count.is_multiple_of(2) {
             self.canvas.shrink(&mut self.small);
-            write(&mut self.base, &self.small, &mut tracks.base, &mut self.backlog, now, dropped)?;
+            write(&mut self.base, &self.small, &mut tracks.base, &mut self.backlog, self.stamped, dropped)?;
         }
         let took = clock::now().since(now);
         self.allowance.on_coded(took, INTERVAL, now);
@@ -269,29 +281,57 @@ impl Show {
     }
 }
 
+/// Returns the time that a picture of all has, which was to be seen at `seen` and is composed `now`, after one of time `last`.
+fn stamp(seen: Timestamp, now: Timestamp, last: Timestamp) -> Timestamp {
+    // A source whose clock is wrong sets none.
+    let is_near = seen.since(now).max(now.since(seen)) <= OFF;
+    let at = if is_near { seen } else { now };
+    at.max(last + Duration::from_millis(1))
+}
+
 /// Codes a picture and gives it to its track, unless too much waits.
 fn write(
     coding: &mut Coding,
     canvas: &Canvas,
     track: &mut Track,
     backlog: &mut Backlog,
-    now: Timestamp,
+    at: Timestamp,
     dropped: &mut u64,
 ) -> Result<(), ShowError> {
-    let key = track.needs_key(now.as_us());
+    let key = track.needs_key(at.as_us());
     if key && backlog.is_high() {
         // It need not be coded first.
         track.end()?;
         *dropped += 1;
         return Ok(());
     }
-    let Some(coded) = coding.coder.code(canvas, key, now.as_us() / 1000)? else {
+    let Some(coded) = coding.coder.code(canvas, key, at.as_us() / 1000)? else {
         *dropped += 1;
         return Ok(());
     };
     coding.coded += 1;
-    if track.write(now.as_us(), &coded.bytes, coded.is_key, backlog)? == Written::Dropped {
+    if track.write(at.as_us(), &coded.bytes, coded.is_key, backlog)? == Written::Dropped {
         *dropped += 1;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_has_the_time_at_which_it_was_seen_and_times_rise() {
+        let at = |ms: u64| Timestamp::from_us(1000 * ms);
+        for (seen, now, last, stamped) in [
+            (2_000, 2_030, 1_970, 2_000),
+            (2_040, 2_030, 1_970, 2_040),
+            // Of two sources that take turns, the other's is older.
+            (2_000, 2_030, 2_010, 2_011),
+            (0, 2_030, 1_970, 2_030),
+            (900_000, 2_030, 1_970, 2_030),
+        ] {
+            assert_eq!(stamp(at(seen), at(now), at(last)), at(stamped), "{seen} {now} {last}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The sound that the audience hears: what is played at the host's place and what the host plays, mixed by the card's clock.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 use cards::{Capture, CardInfo, Halves, Playback};
 use common::units::Timestamp;
@@ -127,7 +128,7 @@ impl SoundTap {
     }
 }
 
-/// Sound of 20 ms, two channels interleaved.
+/// Sound of [`BLOCK_FRAMES`], two channels interleaved.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Block {
     /// Time at which its first frame was in the air.
@@ -220,7 +221,11 @@ impl Mix {
 }
 
 /// Codes blocks with Opus.
-pub(crate) struct OpusCoder(opus::Encoder);
+pub(crate) struct OpusCoder {
+    encoder: opus::Encoder,
+    /// Time by which what is decoded is behind what was coded.
+    lookahead: Duration,
+}
 
 impl std::fmt::Debug for OpusCoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -233,12 +238,15 @@ impl OpusCoder {
     pub(crate) fn new(bps: u32) -> Result<Self, opus::Error> {
         let mut encoder = opus::Encoder::new(RATE_HZ, opus::Channels::Stereo, opus::Application::Audio)?;
         encoder.set_bitrate(opus::Bitrate::Bits(bps as i32))?;
-        Ok(Self(encoder))
+        let lookahead = encoder.get_lookahead()?.unsigned_abs();
+        Ok(Self { encoder, lookahead: Duration::from_secs(lookahead.into()) / RATE_HZ })
     }
 
-    /// Returns a block as a packet.
-    pub(crate) fn code(&mut self, block: &Block) -> Result<Vec<u8>, opus::Error> {
-        self.0.encode_vec_float(&block.samples, 1500)
+    /// Returns a block as a packet, and the time of the first sample that is decoded from it.
+    pub(crate) fn code(&mut self, block: &Block) -> Result<(Timestamp, Vec<u8>), opus::Error> {
+        let packet = self.encoder.encode_vec_float(&block.samples, 1500)?;
+        let lookahead_us = self.lookahead.as_micros() as u64;
+        Ok((Timestamp::from_us(block.at.as_us().saturating_sub(lookahead_us)), packet))
     }
 }
 
@@ -336,7 +344,30 @@ mod tests {
         assert_eq!(blocks.len(), 2);
         assert!(blocks.iter().all(|block| block.samples == [0.5; 1920]));
         let mut coder = OpusCoder::new(96_000).unwrap();
-        let bytes = coder.code(&blocks[0]).unwrap().len();
+        let bytes = coder.code(&blocks[0]).unwrap().1.len();
         assert!((10..800).contains(&bytes), "{bytes}");
+    }
+
+    /// A click is decoded at the time at which it was in the air.
+    #[test]
+    fn a_packet_has_the_time_of_what_is_decoded_from_it() {
+        let mut coder = OpusCoder::new(96_000).unwrap();
+        let mut decoder = opus::Decoder::new(RATE_HZ, opus::Channels::Stereo).unwrap();
+        let (clicks_us, mut heard_us) = (1_543_210_u64, None);
+        let mut samples = [0.0; 2 * BLOCK_FRAMES];
+        for number in 0..50_u64 {
+            let at = Timestamp::from_us(1_000_000 + 20_000 * number);
+            let mut block = Block { at, samples: vec![0.0; 2 * BLOCK_FRAMES] };
+            for (frame, out) in block.samples.chunks_exact_mut(2).enumerate() {
+                let us = at.as_us() + frame as u64 * 125 / 6;
+                out.fill(if us >= clicks_us { (frame as f32 * 0.4).sin() * 0.7 } else { 0.0 });
+            }
+            let (time, packet) = coder.code(&block).unwrap();
+            let frames = decoder.decode_float(&packet, &mut samples, false).unwrap();
+            let loud = samples[..2 * frames].iter().step_by(2).position(|sample| sample.abs() > 0.1);
+            heard_us = heard_us.or(loud.map(|frame| time.as_us() + frame as u64 * 125 / 6));
+        }
+        let off_us = heard_us.unwrap().abs_diff(clicks_us);
+        assert!(off_us < 1_000, "{off_us} us");
     }
 }

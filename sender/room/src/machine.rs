@@ -166,7 +166,7 @@ fn show_source(
     while !ends.load(Ordering::Relaxed) {
         let Some(frame) = source.next(memory)? else { return Ok(()) };
         let info = frame.info.unwrap_or(info);
-        own.on_picture(frame.format, info.size, info.colour, &frame.data);
+        own.on_picture(frame.format, info.size, info.colour, &frame.data, frame.capture);
         count = count.wrapping_add(1);
         if let Some(links) = links.filter(|_| count.is_multiple_of(READ_EACH))
             && let Some(link) = code::link_in(frame.format, info.size, &frame.data)

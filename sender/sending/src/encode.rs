@@ -252,7 +252,7 @@ impl Encode {
         // Where memory belongs that no effect has made.
         let used = self.shrinking.as_ref().map_or(&self.used, Shrinking::back).clone();
         let (picture, effects) = self.effects.apply(picture, &used)?;
-        self.own.on_picture(picture.format, self.params.size, self.info.colour, &picture.data);
+        self.own.on_picture(picture.format, self.params.size, self.info.colour, &picture.data, capture);
         let format = picture.format;
         // The picture that a driver keeps is lost with it.
         let Some(Coded { id, frame, stages, data }) = self.code(picture)? else { return Ok(None) };

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use common::stats::Audience;
-use common::units::Bitrate;
+use common::units::{Bitrate, Timestamp};
 use kernels::Coefficients;
-use net::clock;
 use net::lock::lock;
 use picture::effects::{Effect, Effects, InvalidEffect};
 use picture::frame::{ColourSpace, FrameSize, PixelFormat};
@@ -206,10 +205,17 @@ impl OwnSide {
         *self.picture() = None;
     }
 
-    /// Makes a small picture of one that is about to be coded, if it is watched, and lets it go by the tap.
-    pub fn on_picture(&self, format: PixelFormat, size: FrameSize, colour: ColourSpace, data: &[u8]) {
+    /// Makes a small picture of one that is about to be coded, if it is watched, and lets it go by the tap. `capture`: its time.
+    pub fn on_picture(
+        &self,
+        format: PixelFormat,
+        size: FrameSize,
+        colour: ColourSpace,
+        data: &[u8],
+        capture: Timestamp,
+    ) {
         if let Some(tap) = self.0.tap.get() {
-            tap.offer(format, size, colour, data, clock::now());
+            tap.offer(format, size, colour, data, capture);
         }
         if self.0.is_watched.load(Ordering::Relaxed) {
             let small = shrunk(format, size, colour, data);
@@ -346,6 +352,8 @@ fn sample(format: PixelFormat, size: FrameSize, of: &Coefficients, data: &[u8], 
 
 #[cfg(test)]
 mod tests {
+    use net::clock;
+
     use super::*;
 
     fn side() -> OwnSide {
@@ -435,7 +443,8 @@ mod tests {
     #[test]
     fn pictures_are_made_while_they_are_watched_and_taken_once() {
         let own = side();
-        let show = || own.on_picture(PixelFormat::Grey8, FrameSize::new(1, 1).unwrap(), ColourSpace::JPEG, &[9]);
+        let show =
+            || own.on_picture(PixelFormat::Grey8, FrameSize::new(1, 1).unwrap(), ColourSpace::JPEG, &[9], clock::now());
         show();
         assert_eq!(own.take(), None);
         own.watch(true);

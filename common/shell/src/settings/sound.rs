@@ -29,6 +29,8 @@ struct Shared {
     is_muted: Arc<AtomicBool>,
     level: AtomicU8,
     volume_percent: AtomicU32,
+    /// Another one is heard alone.
+    is_aside: AtomicBool,
     is_practising: AtomicBool,
     /// Tone that both hear, thousandths of a hertz; 0: none.
     tone_mhz: Arc<AtomicU32>,
@@ -64,6 +66,7 @@ impl Default for Shared {
             is_muted: Arc::default(),
             level: AtomicU8::new(Level::SILENCE.0),
             volume_percent: AtomicU32::new(100),
+            is_aside: AtomicBool::new(false),
             is_practising: AtomicBool::new(false),
             tone_mhz: Arc::default(),
             echoes: Default::default(),
@@ -122,8 +125,16 @@ impl SoundSide {
         Level(self.0.level.load(Ordering::Relaxed))
     }
 
+    /// Lets the other side not be heard, because another one is heard alone, or again.
+    pub fn set_aside(&self, is_aside: bool) {
+        self.0.is_aside.store(is_aside, Ordering::Relaxed);
+    }
+
     /// Returns the gain of the other side's sound.
     pub fn volume(&self) -> f32 {
+        if self.0.is_aside.load(Ordering::Relaxed) {
+            return 0.0;
+        }
         self.0.volume_percent.load(Ordering::Relaxed) as f32 / 100.0
     }
 

@@ -47,6 +47,24 @@ impl Emphasis {
             _ => Self::Large(member),
         }
     }
+
+    /// Returns what follows in turn for so many members: each large, then all alike.
+    #[must_use]
+    pub fn next(self, count: usize) -> Self {
+        let next = match self {
+            Self::Alike => 0,
+            Self::Large(member) | Self::Solo(member) => member + 1,
+        };
+        if next < count { Self::Large(next) } else { Self::Alike }
+    }
+
+    /// Returns the member that is shown larger than others, if there is one.
+    pub fn member(self) -> Option<usize> {
+        match self {
+            Self::Alike => None,
+            Self::Large(member) | Self::Solo(member) => Some(member),
+        }
+    }
 }
 
 /// A place on the sheet, pixels: left upper corner, and width and height.
@@ -187,8 +205,8 @@ pub struct Sheet {
     pixels: Vec<u32>,
     scalers: Vec<Option<Scaler>>,
     cell: Vec<u32>,
-    /// Level of each as it is drawn, pixels.
-    bars: Vec<usize>,
+    /// Level of each as it is drawn, pixels, and its volume, per cent.
+    heard: Vec<(usize, u32)>,
 }
 
 impl Sheet {
@@ -202,6 +220,16 @@ impl Sheet {
     /// Returns who is shown larger than others.
     pub fn emphasis(&self) -> Emphasis {
         self.emphasis
+    }
+
+    /// Returns the member whose tile has a pixel of the sheet.
+    pub fn member_at(&self, (x, y): (usize, usize)) -> Option<usize> {
+        let (_, places) = places(self.scalers.len(), self.emphasis);
+        places.into_iter().position(|place| {
+            place.is_some_and(|Place { at, size }| {
+                (at.0..at.0 + size.0).contains(&x) && (at.1..at.1 + size.1).contains(&y)
+            })
+        })
     }
 
     /// Returns its size, and its pixels, 0x00RRGGBB row by row.
@@ -218,24 +246,26 @@ impl Sheet {
             self.size = size;
             self.pixels = vec![0; size.0 * size.1];
             self.scalers = tiles.iter().map(|_| None).collect();
-            self.bars = vec![0; tiles.len()];
+            self.heard = vec![(0, 100); tiles.len()];
         }
         let mut has_changed = is_other;
         for (at, (tile, place)) in tiles.iter_mut().zip(places).enumerate() {
             let Some(place) = place else { continue };
             let level = tile.audible.as_ref().map_or(Level::SILENCE, |audible| audible.levels().0);
-            let bar = bar(level, place.size.0);
-            let is_new = std::mem::take(&mut tile.is_new) | (std::mem::replace(&mut self.bars[at], bar) != bar);
+            let volume = tile.audible.as_ref().map_or(1.0, |audible| audible.side.volume());
+            let heard = (bar(level, place.size.0), (100.0 * volume).round() as u32);
+            let is_new = std::mem::take(&mut tile.is_new) | (std::mem::replace(&mut self.heard[at], heard) != heard);
             if is_new || is_other {
-                self.draw(at, tile, place, bar);
+                self.draw(at, tile, place);
                 has_changed = true;
             }
         }
         has_changed
     }
 
-    /// Draws a tile: the picture in its own shape, name and delay under it, and its level.
-    fn draw(&mut self, at: usize, tile: &Shown, Place { at: (left, top), size }: Place, bar: usize) {
+    /// Draws a tile: the picture in its own shape, name, volume and delay under it, and its level.
+    fn draw(&mut self, at: usize, tile: &Shown, Place { at: (left, top), size }: Place) {
+        let (bar, percent) = self.heard[at];
         let (width, height) = size;
         self.cell.clear();
         self.cell.resize(width * height, 0);
@@ -257,7 +287,8 @@ impl Sheet {
             None if tile.picture.is_none() => canvas.write_notice(&format!("Waiting for {}", tile.name)),
             None => {}
         }
-        let words = if tile.line.is_empty() { tile.name.clone() } else { format!("{}: {}", tile.name, tile.line) };
+        let name = if percent == 100 { tile.name.clone() } else { format!("{} at {percent} %", tile.name) };
+        let words = if tile.line.is_empty() { name } else { format!("{name}: {}", tile.line) };
         let lines: Vec<_> = letters.wrap(&words, width).into_iter().take(1).collect();
         canvas.write(&lines, letters, height.saturating_sub(3 * letters.line() / 2), false);
         for row in self.cell.rchunks_exact_mut(width).take(BAR_ROWS) {
@@ -319,6 +350,16 @@ mod tests {
         assert_eq!([(10, 10), (1270, 600)].map(|at| light(&sheet, at)), [90, 90]);
         assert_eq!(sheet.emphasis().pressed(1), Emphasis::Alike);
         assert_eq!(sheet.emphasis().pressed(0), Emphasis::Large(0));
+        // By turns, and where the pointer is.
+        let turns = std::iter::successors(Some(Emphasis::Alike), |emphasis| Some(emphasis.next(3))).take(5);
+        let members = turns.map(Emphasis::member).collect::<Vec<_>>();
+        assert_eq!(members, [None, Some(0), Some(1), Some(2), None]);
+        sheet.set_emphasis(Emphasis::Large(1));
+        assert!(sheet.renew(&grid));
+        assert_eq!(
+            [(0, 0), (959, 539), (960, 0), (1279, 200), (960, 400)].map(|at| sheet.member_at(at)),
+            [Some(1), Some(1), Some(0), Some(2), None]
+        );
         // One whose key nobody has.
         sheet.set_emphasis(Emphasis::Large(7));
         assert!(sheet.renew(&grid));

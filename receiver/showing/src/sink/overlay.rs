@@ -44,6 +44,12 @@ pub(super) const SOUND_KEYS: [&str; 6] = [
     "P    hear yourself as late as the other side",
 ];
 
+/// The keys of a band.
+pub(super) const BAND_KEYS: [&str; 2] = [
+    "1, 2, 3  one large, alone with its sound, all; its volume is that of Left, Right",
+    "Tab  the next one; a click does the same",
+];
+
 /// The texts, and which of them are shown.
 #[derive(Debug, Default)]
 pub(super) struct Overlay {
@@ -52,6 +58,8 @@ pub(super) struct Overlay {
     keys_shown: bool,
     /// True if this machine sends as well.
     pub(super) sends: bool,
+    /// True if there are several others.
+    pub(super) is_of_band: bool,
     /// The levels of both sides, where there is sound.
     pub(super) levels: Option<Levels>,
     status: Status,
@@ -180,6 +188,9 @@ impl Overlay {
             }
             if self.levels.is_some() {
                 page.extend(SOUND_KEYS.map(str::to_owned));
+            }
+            if self.is_of_band {
+                page.extend(BAND_KEYS.map(str::to_owned));
             }
         } else if self.details_shown {
             page.extend(self.status.details.iter().flat_map(|line| letters.wrap(line, width)));

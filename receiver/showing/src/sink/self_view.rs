@@ -93,7 +93,9 @@ mod tests {
         let mut view = SelfView::new(OwnSide::new(rate, rate, Effects::default()));
         let side = view.side.clone();
         let size = FrameSize::new(32, 18).unwrap();
-        let show = || side.on_picture(PixelFormat::Rgb8, size, ColourSpace::JPEG, &[200, 0, 0].repeat(32 * 18));
+        let show = || {
+            side.on_picture(PixelFormat::Rgb8, size, ColourSpace::JPEG, &[200, 0, 0].repeat(32 * 18), net::clock::now())
+        };
         let drawn = |view: &mut SelfView, width: usize, height: usize| {
             let mut frame = vec![0; width * height];
             view.draw(&mut frame, width);

@@ -41,6 +41,17 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
 /// Tone to tune by, hertz.
 const CONCERT_HZ: f64 = 440.0;
 
+/// A choice among the members of a band.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// This one, from 0 on.
+    Member(usize),
+    /// The next one.
+    Next,
+    /// The one at this pixel of the sheet.
+    At((usize, usize)),
+}
+
 /// A resizable window that keeps the picture's shape.
 pub struct Window {
     pane: Box<dyn Pane>,
@@ -58,8 +69,8 @@ pub struct Window {
     latency_limit: LatencyLimit,
     sound: Option<Audible>,
     ends: bool,
-    /// Of a band: the members whose keys were pressed.
-    members: Vec<usize>,
+    /// Of a band: who was chosen by keys and clicks.
+    picks: Vec<Pick>,
     /// The side whose volume keys change; none: that of the call.
     volume_of: Option<SoundSide>,
     saved: (Sender<String>, Receiver<String>),
@@ -99,7 +110,7 @@ impl Window {
             latency_limit,
             sound,
             ends: false,
-            members: Vec::new(),
+            picks: Vec::new(),
             volume_of: None,
             saved: channel(),
         };
@@ -118,14 +129,21 @@ impl Window {
             self.pane.resize(comfortable(size, self.pane.screen()))?;
         }
         self.composition.take_sheet(size, pixels);
+        self.composition.overlay.is_of_band = true;
         self.draw()?;
         self.awake.on_picture(|on| self.pane.hold_saver(on), clock::now());
         Ok(())
     }
 
-    /// Takes the members of a band whose keys were pressed: 0 for the key 1.
-    pub fn take_members(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.members)
+    /// Takes who was chosen of a band since the last call.
+    pub fn take_picks(&mut self) -> Vec<Pick> {
+        std::mem::take(&mut self.picks)
+    }
+
+    /// Says something for a moment.
+    pub fn tell(&mut self, text: &str) {
+        self.composition.overlay.say(text, clock::now());
+        self.is_stale = true;
     }
 
     /// Lets the keys of volume change that of this side; none: of the call's own.
@@ -148,6 +166,8 @@ impl Window {
     fn look(&mut self) -> Result<(), SinkError> {
         let news = self.pane.look(Duration::ZERO)?;
         self.is_stale |= news.is_bare || !news.keys.is_empty();
+        let clicked = news.clicks.into_iter().filter_map(|at| self.composition.pixel_at(at));
+        self.picks.extend(clicked.map(Pick::At));
         let keys = news.keys.into_iter().chain(self.renew()?);
         for key in keys {
             let now = clock::now();
@@ -236,7 +256,8 @@ impl Window {
                         overlay.say(said, now);
                     }
                 }
-                Key::Member(member) => self.members.push(member),
+                Key::Member(member) => self.picks.push(Pick::Member(member)),
+                Key::NextMember => self.picks.push(Pick::Next),
                 Key::Escape if self.escape.press(now) => self.ends = true,
                 Key::Escape => overlay.say("Press Esc again to end", now),
             }

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use moq_net::{Client, Server, broadcast, origin, time};
+use moq_net::{Server, broadcast, origin, time};
+use publishing::{Target, Watchers};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::sync::oneshot;
 use web_transport_quinn::quinn;
-use web_transport_quinn::quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use web_transport_quinn::quinn::crypto::rustls::QuicServerConfig;
 
 const CERTIFICATE: &[u8] = include_bytes!("certificate.der");
 const KEY: &[u8] = include_bytes!("key.der");
@@ -101,16 +102,10 @@ impl Relay {
         name: &'static str,
         watch: impl FnOnce(broadcast::Consumer) -> F + Send + 'static,
     ) -> T {
-        let address = self.address;
+        let target = Target::parse(&self.url(name), None).unwrap();
         runtime().block_on(async move {
-            let (origin, keeper) = origin::Producer::new(origin::Config::default());
-            tokio::spawn(time::run(keeper));
-            let connection = connect(address).await;
-            let client = Client::new().with_subscriber(origin.clone());
-            let (_session, driver) =
-                client.connect(Instant::now(), web_transport_quinn::Session::raw(connection)).await.unwrap();
-            tokio::spawn(time::run(driver));
-            let broadcast = origin.consume().routed_broadcast(name).await.unwrap();
+            let watcher = Watchers::new(target).unwrap().join().await.unwrap();
+            let broadcast = watcher.broadcast.clone();
             // Only a hang takes so long.
             tokio::time::timeout(Duration::from_secs(90), watch(broadcast)).await.unwrap()
         })
@@ -176,22 +171,4 @@ async fn rave(connection: &quinn::Connection) {
             return;
         }
     }
-}
-
-async fn connect(address: SocketAddr) -> quinn::Connection {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from(CERTIFICATE.to_vec())).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = moq_net::ALPNS.iter().map(|alpn| alpn.as_bytes().to_vec()).collect();
-    let mut config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
-    let mut transport = quinn::TransportConfig::default();
-    transport.max_concurrent_uni_streams(10_000_u32.into());
-    config.transport_config(Arc::new(transport));
-    let endpoint = quinn::Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-    endpoint.connect_with(config, address, "localhost").unwrap().await.unwrap()
 }

@@ -90,6 +90,17 @@ impl Composition {
         sheet.extend_from_slice(pixels);
     }
 
+    /// Returns the picture's pixel at a place of the frame; none beside it.
+    pub(super) fn pixel_at(&self, (x, y): (f32, f32)) -> Option<(usize, usize)> {
+        let (_, inner) = self.scaler.sizes();
+        let along = |at: f32, corner: usize, inner: usize, size: usize| {
+            let part = (at - corner as f32) / inner.max(1) as f32;
+            (0.0..1.0).contains(&part).then(|| ((part * size as f32) as usize).min(size.saturating_sub(1)))
+        };
+        let x = along(x, self.corner.0, inner.0, self.size.0)?;
+        Some((x, along(y, self.corner.1, inner.1, self.size.1)?))
+    }
+
     /// Returns the picture as it is shown, but at its own size: 0x00RRGGBB row by row.
     pub(super) fn pixels(&self) -> Vec<u32> {
         if let Some(sheet) = &self.sheet {
@@ -214,6 +225,23 @@ mod tests {
         composition.clear((3, 2));
         composition.make(&mut shown, 0);
         assert_eq!(shown, [0; 6]);
+    }
+
+    #[test]
+    fn a_place_of_the_frame_is_a_pixel_of_the_picture_or_beside_it() {
+        let mut composition = Composition::new((4, 2), false, None);
+        composition.take_sheet((1280, 360), &[0; 1280 * 360]);
+        composition.begin((640, 400));
+        for (place, pixel) in [
+            ((0.0, 110.0), Some((0, 0))),
+            ((639.9, 289.0), Some((1279, 358))),
+            ((320.0, 200.0), Some((640, 180))),
+            ((320.0, 100.0), None),
+            ((-1.0, 200.0), None),
+            ((320.0, f32::NAN), None),
+        ] {
+            assert_eq!(composition.pixel_at(place), pixel, "{place:?}");
+        }
     }
 
     #[test]

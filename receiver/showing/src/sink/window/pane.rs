@@ -35,6 +35,8 @@ pub(super) enum Key {
     Tone,
     /// Another member of a band, from 0 on.
     Member(usize),
+    /// The next member of a band.
+    NextMember,
     Escape,
 }
 
@@ -86,9 +88,9 @@ impl Key {
 /// returns that of a key by its name in the list.
 #[cfg(test)]
 pub(super) fn check_listed_keys(meaning: impl Fn(&str) -> Option<Key>) {
-    use crate::sink::overlay::{CALL_KEYS, KEYS, SOUND_KEYS};
+    use crate::sink::overlay::{BAND_KEYS, CALL_KEYS, KEYS, SOUND_KEYS};
     let mut meanings = Vec::new();
-    for line in KEYS.into_iter().chain(CALL_KEYS).chain(SOUND_KEYS) {
+    for line in KEYS.into_iter().chain(CALL_KEYS).chain(SOUND_KEYS).chain(BAND_KEYS) {
         let names = line.split_once("  ").map_or(line, |(names, _)| names);
         for name in names.split(", ") {
             let meaning = meaning(name);
@@ -107,6 +109,8 @@ pub(super) fn check_listed_keys(meaning: impl Fn(&str) -> Option<Key>) {
 pub(super) struct News {
     /// Keys that went down, in their order.
     pub(super) keys: Vec<Key>,
+    /// Where the pointer's button went down.
+    pub(super) clicks: Vec<(f32, f32)>,
     /// True if its contents are wanted again.
     pub(super) is_bare: bool,
 }

@@ -20,6 +20,8 @@ pub(super) struct MinifbPane {
     place: ((isize, isize), (usize, usize)),
     painter: Painter,
     keyboard: Keyboard,
+    /// The pointer's button is down.
+    is_held: bool,
 }
 
 /// Bytes of the pixels that minifb knows.
@@ -77,7 +79,7 @@ impl MinifbPane {
         let keyboard = Keyboard::default();
         window.set_input_callback(Box::new(keyboard.clone()));
         let painter = Painter::new(id(&window), layout);
-        Ok(Self { place: (window.get_position(), size), window, display, painter, keyboard })
+        Ok(Self { place: (window.get_position(), size), window, display, painter, keyboard, is_held: false })
     }
 
     /// Returns the window's number on the X server.
@@ -133,7 +135,10 @@ impl Pane for MinifbPane {
             return Err(SinkError::Window(x11::ENDED.to_owned()));
         }
         let keys = std::mem::take(&mut self.keyboard.0.borrow_mut().pressed);
-        Ok(News { keys, is_bare: false })
+        let is_down = self.window.get_mouse_down(minifb::MouseButton::Left);
+        let is_click = is_down && !std::mem::replace(&mut self.is_held, is_down);
+        let clicks = self.pointer().filter(|_| is_click).into_iter().collect();
+        Ok(News { keys, clicks, is_bare: false })
     }
 
     fn pointer(&self) -> Option<(f32, f32)> {
@@ -158,6 +163,7 @@ fn meaning(key: minifb::Key) -> Option<Key> {
         minifb::Key::Up => return Some(Key::Faster),
         minifb::Key::Down => return Some(Key::Slower),
         minifb::Key::Space => return Some(Key::Mute),
+        minifb::Key::Tab => return Some(Key::NextMember),
         minifb::Key::Right => return Some(Key::Louder),
         minifb::Key::Left => return Some(Key::Softer),
         minifb::Key::Escape => return Some(Key::Escape),
@@ -191,11 +197,14 @@ mod tests {
 
     #[test]
     fn each_key_of_the_list_means_something_of_its_own() {
-        use minifb::Key::{A, B, C, D, Down, E, Escape, F, H, I, L, Left, M, P, Right, S, Space, T, Up, V, Z};
+        use minifb::Key::{A, B, C, D, Down, E, Escape, F, H, I, L, Left, M, P, Right, S, Space, T, Tab, Up, V, Z};
+        use minifb::Key::{Key1, Key2, Key3};
         check_listed_keys(|name| {
             // A letter before a word that begins with it.
-            let keys = [A, B, C, D, E, F, H, I, L, M, P, S, T, V, Z, Down, Escape, Left, Right, Space, Up];
-            meaning(keys.into_iter().find(|key| format!("{key:?}").starts_with(name))?)
+            let keys = [A, B, C, D, E, F, H, I, L, M, P, S, T, V, Z, Down, Escape, Left, Right, Space, Tab, Up];
+            let keys = keys.into_iter().chain([Key1, Key2, Key3]);
+            let is_it = |key: &minifb::Key| format!("{key:?}").trim_start_matches("Key").starts_with(name);
+            meaning(keys.into_iter().find(is_it)?)
         });
     }
 

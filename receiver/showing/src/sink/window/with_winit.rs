@@ -24,7 +24,7 @@ use raw_window_handle::{HasWindowHandle, RawWindowHandle};
 use softbuffer::{Context, Rect, SoftBufferError, Surface};
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
-use winit::event::WindowEvent;
+use winit::event::{ElementState, MouseButton, WindowEvent};
 use winit::event_loop::{ActiveEventLoop, EventLoop, EventLoopBuilder, OwnedDisplayHandle};
 use winit::keyboard::{Key as WinitKey, KeyCode, NamedKey, PhysicalKey};
 use winit::platform::modifier_supplement::KeyEventExtModifierSupplement;
@@ -463,6 +463,9 @@ impl ApplicationHandler for Seen {
             WindowEvent::CloseRequested => self.is_closed = true,
             WindowEvent::CursorMoved { position, .. } => self.pointer = Some((position.x as f32, position.y as f32)),
             WindowEvent::CursorLeft { .. } => self.pointer = None,
+            WindowEvent::MouseInput { state: ElementState::Pressed, button: MouseButton::Left, .. } if !told => {
+                self.news.clicks.extend(self.pointer);
+            }
             WindowEvent::KeyboardInput { event, is_synthetic: false, .. }
                 if !told && event.state.is_pressed() && !event.repeat =>
             {
@@ -488,6 +491,7 @@ fn key(key: &WinitKey, place: PhysicalKey) -> Option<Key> {
         WinitKey::Named(NamedKey::ArrowUp) => Some(Key::Faster),
         WinitKey::Named(NamedKey::ArrowDown) => Some(Key::Slower),
         WinitKey::Named(NamedKey::Space) => Some(Key::Mute),
+        WinitKey::Named(NamedKey::Tab) => Some(Key::NextMember),
         WinitKey::Named(NamedKey::ArrowRight) => Some(Key::Louder),
         WinitKey::Named(NamedKey::ArrowLeft) => Some(Key::Softer),
         WinitKey::Named(NamedKey::Escape) => Some(Key::Escape),
@@ -532,6 +536,7 @@ mod tests {
                 "Space" => WinitKey::Named(NamedKey::Space),
                 "Left" => WinitKey::Named(NamedKey::ArrowLeft),
                 "Right" => WinitKey::Named(NamedKey::ArrowRight),
+                "Tab" => WinitKey::Named(NamedKey::Tab),
                 "Esc" => WinitKey::Named(NamedKey::Escape),
                 letter => WinitKey::Character(letter.to_lowercase().into()),
             };
