@@ -88,15 +88,15 @@ impl Call {
     /// Sends and receives until both directions have ended, a sink asks for it, [`Handle::hang_up`] does or a signal comes. Pictures
     /// go to the sinks that `specs` name. Call it on the main thread, on which a window must live.
     pub fn run(self, specs: &[SinkSpec]) -> Result<(), Failure> {
-        self.run_for(Shows::Specs(specs))
+        self.run_for(Shows::Specs(specs), true)
     }
 
-    /// As [`Self::run`] on this thread, with sinks of the caller's own, which are opened here.
+    /// As [`Self::run`] on this thread, with sinks of the caller's own, which are opened here; the program may go on afterwards.
     pub fn run_with(
         self,
         open: impl FnOnce(WindowParts) -> Result<Vec<Box<dyn Sink>>, SinkError>,
     ) -> Result<(), Failure> {
-        self.run_for(Shows::Own(Box::new(open)))
+        self.run_for(Shows::Own(Box::new(open)), false)
     }
 
     /// Ends it before it has begun.
@@ -106,7 +106,7 @@ impl Call {
         ended.and(self.audience.map_or(Ok(()), Audience::end))
     }
 
-    fn run_for(self, shows: Shows<'_>) -> Result<(), Failure> {
+    fn run_for(self, shows: Shows<'_>, is_last: bool) -> Result<(), Failure> {
         let Self { handle, waker, sending, mut sound, mut audience, options, receiving, rate, frames_max, _control } =
             self;
         let hang_up = handle.hang_up.clone();
@@ -122,7 +122,7 @@ impl Call {
             talk: Some(handle.talk),
             view: handle.view,
             recording: handle.recordings.received,
-            is_last: true,
+            is_last,
         };
         let Sending { mut link, threads, .. } = sending;
         let turn = move |mut receiver_link: ReceiverLink| {

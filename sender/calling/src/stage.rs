@@ -7,23 +7,76 @@ use crate::handle::Handle;
 
 #[cfg(feature = "window")]
 mod with_window {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
-    use shell::settings::SoundSide;
-    use showing::sink::{Grid, Sheet, SinkError, Window, Wish};
+    use showing::sink::{Grid, HeldWindow, Sheet, SinkError, Window, Wish};
 
     use super::*;
 
     /// Longest wait for something new before the window's keys are read.
     const LOOK: Duration = Duration::from_millis(8);
 
+    /// The tiles that members fill, and what a window that shows them steers.
+    #[derive(Clone)]
+    struct Tiles {
+        grid: Grid,
+        names: Vec<String>,
+        handles: Vec<Handle>,
+    }
+
     /// The window, and the tiles that its members fill.
     pub(crate) struct Stage {
         window: Window,
-        grid: Grid,
-        names: Vec<String>,
-        sides: Vec<Option<SoundSide>>,
-        handles: Vec<Handle>,
+        tiles: Tiles,
+    }
+
+    /// A band that wants to be seen in a window that is open already.
+    pub struct BandView {
+        parts: WindowParts,
+        tiles: Tiles,
+        is_over: Arc<AtomicBool>,
+    }
+
+    impl Tiles {
+        fn new(names: &[String], handles: &[Handle]) -> Self {
+            Self { grid: Grid::default(), names: names.to_vec(), handles: handles.to_vec() }
+        }
+
+        /// Returns the sink of a member, the first one first.
+        fn tile(&self, place: usize) -> Box<dyn Sink + Send> {
+            let sound = self.handles.get(place).and_then(|handle| handle.sound.clone());
+            Box::new(self.grid.add(self.names.get(place).map_or("", String::as_str), sound))
+        }
+
+        /// Shows what comes in `window` until that is closed or `is_over`; `between` is called now and then.
+        fn show(
+            &self,
+            window: &mut Window,
+            is_over: impl Fn() -> bool,
+            mut between: impl FnMut(),
+        ) -> Result<(), SinkError> {
+            let mut sheet = Sheet::default();
+            while !is_over() {
+                self.grid.wait(LOOK);
+                if sheet.renew(&self.grid) {
+                    let (size, pixels) = sheet.pixels();
+                    window.show_sheet(size, pixels)?;
+                }
+                self.grid.take_said().iter().for_each(|said| window.say(said));
+                for member in window.take_members() {
+                    sheet.set_emphasis(sheet.emphasis().pressed(member));
+                    let sound = self.handles.get(member).and_then(|handle| handle.sound.as_ref());
+                    window.steer_volume(sound.map(|sound| sound.side.clone()));
+                }
+                between();
+                if window.poll()? == Wish::Close {
+                    break;
+                }
+            }
+            Ok(())
+        }
     }
 
     impl Stage {
@@ -33,39 +86,43 @@ mod with_window {
             handles: &[Handle],
         ) -> Result<Self, Failure> {
             let window = Window::open(is_fullscreen, parts).map_err(Failure::device)?;
-            let sides = handles.iter().map(|handle| handle.sound.as_ref().map(|sound| sound.side.clone())).collect();
-            Ok(Self { window, grid: Grid::default(), names: names.to_vec(), sides, handles: handles.to_vec() })
+            Ok(Self { window, tiles: Tiles::new(names, handles) })
         }
 
         /// Returns the sink of the next member.
         pub(crate) fn tile(&self, place: usize) -> Box<dyn Sink + Send> {
-            let sound = self.handles.get(place).and_then(|handle| handle.sound.clone());
-            Box::new(self.grid.add(self.names.get(place).map_or("", String::as_str), sound))
+            self.tiles.tile(place)
         }
 
         /// Shows what comes until the window is closed or `is_over`.
         pub(crate) fn run(mut self, is_over: impl Fn() -> bool) -> Result<(), Failure> {
-            self.until_closed(is_over).map_err(Failure::device)
+            self.tiles.show(&mut self.window, is_over, || ()).map_err(Failure::device)
+        }
+    }
+
+    impl BandView {
+        pub(crate) fn new(parts: WindowParts, names: &[String], handles: &[Handle]) -> Self {
+            Self { parts, tiles: Tiles::new(names, handles), is_over: Arc::default() }
         }
 
-        fn until_closed(&mut self, is_over: impl Fn() -> bool) -> Result<(), SinkError> {
-            let mut sheet = Sheet::default();
-            while !is_over() {
-                self.grid.wait(LOOK);
-                if sheet.renew(&self.grid) {
-                    let (size, pixels) = sheet.pixels();
-                    self.window.show_sheet(size, pixels)?;
-                }
-                self.grid.take_said().iter().for_each(|said| self.window.say(said));
-                for member in self.window.take_members() {
-                    sheet.set_emphasis(sheet.emphasis().pressed(member));
-                    self.window.steer_volume(self.sides.get(member).cloned().flatten());
-                }
-                if self.window.poll()? == Wish::Close {
-                    break;
-                }
-            }
-            Ok(())
+        /// Returns the sink of the next member.
+        pub(crate) fn tile(&self, place: usize) -> Box<dyn Sink + Send> {
+            self.tiles.tile(place)
+        }
+
+        /// Returns what is to be set when all calls have ended.
+        pub(crate) fn end(&self) -> Arc<AtomicBool> {
+            Arc::clone(&self.is_over)
+        }
+
+        /// Shows the band in `held` until all calls have ended, or ends them when that is wished in the window; call it on the main
+        /// thread. `between` is called now and then.
+        pub fn show(self, held: &HeldWindow, between: impl FnMut()) -> Result<(), SinkError> {
+            let Self { parts, tiles, is_over } = self;
+            let shown = Window::within(held, parts)
+                .and_then(|mut window| tiles.show(&mut window, || is_over.load(Ordering::Relaxed), between));
+            tiles.handles.iter().for_each(Handle::hang_up);
+            shown
         }
     }
 }
@@ -92,6 +149,8 @@ mod without_window {
     }
 }
 
+#[cfg(feature = "window")]
+pub use self::with_window::BandView;
 #[cfg(feature = "window")]
 pub(crate) use self::with_window::Stage;
 #[cfg(not(feature = "window"))]

@@ -133,7 +133,7 @@ impl Pane for MinifbPane {
             return Err(SinkError::Window(x11::ENDED.to_owned()));
         }
         let keys = std::mem::take(&mut self.keyboard.0.borrow_mut().pressed);
-        Ok(News { keys, is_bare: false })
+        Ok(News { keys, ..News::default() })
     }
 
     fn pointer(&self) -> Option<(f32, f32)> {
