@@ -12,8 +12,8 @@ use std::path::Path;
 
 use common::config::{LinkMode, SharedConfig};
 use common::reach::{Finding, Place};
-use kernels::{Backend, BackendChoice};
 use kernels::tune::{NotUsed, Origin, SETTINGS};
+use kernels::{Backend, BackendChoice};
 use net::failure::Failure;
 use net::identity::{Identity, IdentityError};
 use net::link::NOBODY;

@@ -180,7 +180,10 @@ fn owner(name: &str) -> Result<String, ConfigError> {
     if told == name.trim() {
         return Ok(told);
     }
-    let message = format!("`{}` is no name: it takes letters, digits, spaces, `-`, `_` and `.`, {NAME_MAX} at most", name.escape_debug());
+    let message = format!(
+        "`{}` is no name: it takes letters, digits, spaces, `-`, `_` and `.`, {NAME_MAX} at most",
+        name.escape_debug()
+    );
     Err(value("network.name", message))
 }
 

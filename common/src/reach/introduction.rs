@@ -110,7 +110,10 @@ mod tests {
             assert_eq!(Message::decode(body), Ok(message));
             assert_eq!(Message::decode(&[body, &[0]].concat()), Err(MessageError));
         }
-        let Message::Introduced(cut) = Message::decode(&named(&longest.repeat(9)).encode()[LENGTH_BYTES..]).unwrap() else { panic!() };
+        let Message::Introduced(cut) = Message::decode(&named(&longest.repeat(9)).encode()[LENGTH_BYTES..]).unwrap()
+        else {
+            panic!()
+        };
         assert_eq!(cut.name, longest);
         let mut bytes = named("Clara").encode();
         *bytes.last_mut().unwrap() = 0xff;

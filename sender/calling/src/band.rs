@@ -178,7 +178,9 @@ impl Band {
     pub fn run_with(self, show: impl FnOnce(BandView) -> Result<(), Failure>) -> Result<(), Failure> {
         let (names, handles) = (self.names(), self.handles());
         let Self { members, threads, sound, audience, window, _control } = self;
-        let Some((parts, _)) = window else { return Err(Failure::usage("a band that is seen needs the sink `window`")) };
+        let Some((parts, _)) = window else {
+            return Err(Failure::usage("a band that is seen needs the sink `window`"));
+        };
         let view = BandView::new(parts, &names, &handles);
         let tiles: Vec<_> = (0..members.len()).map(|place| Some(view.tile(place))).collect();
         let is_over = view.end();

@@ -11,7 +11,7 @@ mod with_window {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
-    use showing::sink::{Grid, HeldWindow, Sheet, SinkError, Window, Wish};
+    use showing::sink::{Grid, HeldWindow, Says, Sheet, SinkError, Window, Wish};
 
     use super::*;
 
@@ -113,6 +113,11 @@ mod with_window {
         /// Returns what is to be set when all calls have ended.
         pub(crate) fn end(&self) -> Arc<AtomicBool> {
             Arc::clone(&self.is_over)
+        }
+
+        /// Lets `says` say why a member has no picture.
+        pub fn set_words(&self, says: Says) {
+            self.tiles.grid.set_words(says);
         }
 
         /// Shows the band in `held` until all calls have ended, or ends them when that is wished in the window; call it on the main

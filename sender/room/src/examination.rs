@@ -98,7 +98,13 @@ mod tests {
                 advice: Some("buy more".to_owned()),
                 mend: None,
             },
-            Finding { name: "router".to_owned(), status: Status::Fail, detail: "it is off".to_owned(), advice: None, mend: None },
+            Finding {
+                name: "router".to_owned(),
+                status: Status::Fail,
+                detail: "it is off".to_owned(),
+                advice: None,
+                mend: None,
+            },
         ];
         assert_eq!(parse(&printed).unwrap(), wanted);
         for wrong in ["", "[", "[{}]", "{}", "[{\"name\":\"x\",\"status\":\"ok\"}]"] {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use common::config::{LinkMode, PublicKey};
-use common::linktest::{Found, Measured, recommended};
+use common::linktest::{Found, Measured, choices, recommended};
 use common::units::Bitrate;
 use net::failure::Failure;
 use net::linktest::{Target, Tested};
@@ -22,6 +22,9 @@ const GOOD_DB: f64 = 34.0;
 /// Longest round trip over which two play together, and over which they do with practice delay, milliseconds.
 const TOGETHER_MS: f64 = 30.0;
 const PRACTICE_MS: f64 = 120.0;
+
+/// The rate of who has chosen none, bits a second.
+const USUAL_BPS: u64 = 20_000_000;
 
 /// A test that has begun.
 pub(crate) struct LineTest {
@@ -100,6 +103,8 @@ fn judged(Tested { found, .. }: &Tested, size: FrameSize, frame_rate: FrameRate)
     let Measured { rtt, loss_loaded, usable, .. } = *there;
     let megabits = |rate: Bitrate| rate.as_bps() as f64 / 1e6;
     let choice = Some(recommended(usable, size, frame_rate)).filter(|choice| choice.rate.as_bps() > 0);
+    // Whoever takes a larger picture later shall not be held to what a small one needs.
+    let half = choices(usable, size, frame_rate)[1].rate.min(Bitrate::from_bps(USUAL_BPS));
     let pictures = match choice.map(|choice| choice.psnr.middle) {
         None => "line-none",
         Some(db) if db >= FINE_DB => "line-fine",
@@ -119,7 +124,7 @@ fn judged(Tested { found, .. }: &Tested, size: FrameSize, frame_rate: FrameRate)
         lost_percent: 100.0 * loss_loaded,
         verdicts: [pictures, playing],
     };
-    (line, choice.map(|choice| choice.rate))
+    (line, choice.map(|choice| choice.rate.max(half)))
 }
 
 /// Writes a rate as the configuration takes it.
@@ -136,6 +141,10 @@ mod tests {
     use super::*;
 
     fn line(bps: u64, rtt_us: u64) -> (Line, Option<Bitrate>) {
+        line_for(FrameSize::USUAL, bps, rtt_us)
+    }
+
+    fn line_for(size: FrameSize, bps: u64, rtt_us: u64) -> (Line, Option<Bitrate>) {
         let rtt = Percentiles { p50: rtt_us, p95: rtt_us, p99: rtt_us, ..Percentiles::default() };
         let usable = Bitrate::from_bps(bps);
         let there = Measured { rtt, rtt_loaded: rtt, loss: 0.0, loss_loaded: 0.01, usable, at_least: false };
@@ -145,7 +154,7 @@ mod tests {
             way: (Kind::Mapped, "203.0.113.5:4820".parse().unwrap()),
             found: Found { there, back: None },
         };
-        judged(&tested, FrameSize::USUAL, FrameRate::USUAL)
+        judged(&tested, size, FrameRate::USUAL)
     }
 
     #[test]
@@ -160,6 +169,11 @@ mod tests {
             assert_eq!((line.verdicts, found.map(flag).as_deref()), (verdicts, rate), "{bps}");
             assert_eq!((line.there, line.back, line.lost_percent), (bps as f64 / 1e6, None, 1.0));
             assert!(rate.is_none_or(|rate| rate.parse() == Ok(found.unwrap())));
+        }
+        // A small picture needs little, and whoever takes a camera later needs more.
+        let small = FrameSize::new(320, 180).unwrap();
+        for (bps, rate) in [(180_000_000, "20000k"), (10_000_000, "5000k")] {
+            assert_eq!(line_for(small, bps, 5_000).1.map(flag).as_deref(), Some(rate));
         }
     }
 }

@@ -51,7 +51,8 @@ impl Mend {
 
     /// Returns the words of the command that mends it for `user`.
     fn words(self, user: &str) -> Vec<String> {
-        let shell = |script: String| vec!["/bin/sh".to_owned(), "-c".to_owned(), script, "duet".to_owned(), user.to_owned()];
+        let shell =
+            |script: String| vec!["/bin/sh".to_owned(), "-c".to_owned(), script, "duet".to_owned(), user.to_owned()];
         let write = |text: &str, path: &str| format!("set -e\ncat >{path} <<'END'\n{text}END\n");
         match self {
             Self::Cameras => ["usermod", "-aG", "video", user].map(str::to_owned).into(),
@@ -99,9 +100,8 @@ pub(crate) const NOBODY_AGREED: &str = "nothing was changed: no administrator ha
 /// Returns the path of a program that can be started by its name.
 fn program(name: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
-    let can_start = |path: &PathBuf| {
-        path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
+    let can_start =
+        |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
     std::env::split_paths(&paths).map(|folder| folder.join(name)).find(can_start)
 }
 
@@ -115,7 +115,10 @@ mod tests {
     /// A stand-in for what asks: it notes its words, says something and ends with `code`.
     fn asking(folder: &std::path::Path, code: i32) -> PathBuf {
         let path = folder.join(format!("asks-{code}"));
-        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >{}/words\necho 'no such group' >&2\nexit {code}\n", folder.display());
+        let script = format!(
+            "#!/bin/sh\nprintf '%s\\n' \"$@\" >{}/words\necho 'no such group' >&2\nexit {code}\n",
+            folder.display()
+        );
         fs::write(&path, script).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path

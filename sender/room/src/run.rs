@@ -79,6 +79,8 @@ pub fn run(flags: CommonFlags, link: Option<&str>) -> Result<(), Failure> {
     let host = Host {
         open_sinks: Arc::new(move |_, parts| Ok(vec![Box::new(relay(parts, &lock(&to))?)])),
         show_band: Arc::new(move |band| {
+            let words = Words::of_environment();
+            band.set_words(Arc::new(move |said| words.of_engine(said)));
             let gone = |_| Failure::device("the window has been closed");
             lock(&of_band).send(Wanted::Band(band)).map_err(gone)
         }),
@@ -176,7 +178,8 @@ impl Room {
                 Found::Checks(checks) => facts.machine.checks = Some(checks),
                 Found::Mended(mend, outcome) => {
                     facts.machine.mends = None;
-                    facts.machine.mended = Some(outcome.map_or_else(|failure| failure.message, |()| words.say(mend.done())));
+                    facts.machine.mended =
+                        Some(outcome.map_or_else(|failure| failure.message, |()| words.say(mend.done())));
                 }
                 Found::Link(_) => {}
             }

@@ -110,9 +110,10 @@ impl Machine {
     fn at_home(&self, others: &[&Self], reply: Reply) -> (Home, Receiver<AtDoor>) {
         let (tell, told) = channel();
         let known = others.iter().map(|other| self.meet(other)).collect();
-        let home = Home::of(self.endpoint(), Arc::clone(&self.identity), known, (reply, BTreeSet::new()), move |what| {
-            let _ = tell.send(what);
-        });
+        let home =
+            Home::of(self.endpoint(), Arc::clone(&self.identity), known, (reply, BTreeSet::new()), move |what| {
+                let _ = tell.send(what);
+            });
         (home.unwrap(), told)
     }
 

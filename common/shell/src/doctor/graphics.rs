@@ -46,7 +46,11 @@ mod tests {
         }
         let check = check_in(&folder).unwrap();
         assert_eq!(check.status, Status::Warn);
-        assert!(check.detail.contains("Intel") && check.advice.unwrap().contains("intel-opencl-icd"), "{}", check.detail);
+        assert!(
+            check.detail.contains("Intel") && check.advice.unwrap().contains("intel-opencl-icd"),
+            "{}",
+            check.detail
+        );
         fs::write(folder.join("card1/device/vendor"), "0x1af4\n").unwrap();
         assert_eq!(check_in(&folder), None, "a virtual machine's card");
         fs::remove_dir_all(&folder).unwrap();

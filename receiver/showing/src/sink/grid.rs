@@ -92,6 +92,9 @@ struct Shown {
     is_new: bool,
 }
 
+/// Says a sentence about a machine in a person's language.
+pub type Says = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 /// The tiles, as their presenters fill them.
 #[derive(Clone, Default)]
 pub struct Grid(Arc<Shared>);
@@ -99,6 +102,7 @@ pub struct Grid(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     tiles: Mutex<Vec<Shown>>,
+    says: Mutex<Option<Says>>,
     changed: Condvar,
 }
 
@@ -115,6 +119,12 @@ impl Grid {
         let mut tiles = lock(&self.0.tiles);
         tiles.push(Shown { name: name.to_owned(), audible, is_new: true, ..Shown::default() });
         Tile { grid: self.clone(), place: tiles.len() - 1, converter: None }
+    }
+
+    /// Lets `says` say why a machine has no picture, and leaves the lines about streams to whoever shows the window.
+    pub fn set_words(&self, says: Says) {
+        *lock(&self.0.says) = Some(says);
+        lock(&self.0.tiles).iter_mut().for_each(|tile| tile.is_new = true);
     }
 
     /// Waits at most `longest` until something is new.
@@ -211,6 +221,7 @@ impl Sheet {
 
     /// Lays out what is new; returns true if anything is.
     pub fn renew(&mut self, grid: &Grid) -> bool {
+        let says = lock(&grid.0.says).clone();
         let mut tiles = lock(&grid.0.tiles);
         let (size, places) = places(tiles.len(), self.emphasis);
         let is_other = self.size != size || self.scalers.len() != tiles.len();
@@ -227,7 +238,7 @@ impl Sheet {
             let bar = bar(level, place.size.0);
             let is_new = std::mem::take(&mut tile.is_new) | (std::mem::replace(&mut self.bars[at], bar) != bar);
             if is_new || is_other {
-                self.draw(at, tile, place, bar);
+                self.draw(at, tile, place, bar, says.as_ref());
                 has_changed = true;
             }
         }
@@ -235,7 +246,14 @@ impl Sheet {
     }
 
     /// Draws a tile: the picture in its own shape, name and delay under it, and its level.
-    fn draw(&mut self, at: usize, tile: &Shown, Place { at: (left, top), size }: Place, bar: usize) {
+    fn draw(
+        &mut self,
+        at: usize,
+        tile: &Shown,
+        Place { at: (left, top), size }: Place,
+        bar: usize,
+        says: Option<&Says>,
+    ) {
         let (width, height) = size;
         self.cell.clear();
         self.cell.resize(width * height, 0);
@@ -253,11 +271,16 @@ impl Sheet {
         let mut canvas = Canvas { pixels: &mut self.cell, width };
         let letters = Letters::for_height(2 * height);
         match &tile.notice {
-            Some(notice) => canvas.draw_notice(notice),
+            Some(notice) => canvas.draw_notice(&says.map_or_else(|| notice.clone(), |says| says(notice))),
+            None if says.is_some() => {}
             None if tile.picture.is_none() => canvas.write_notice(&format!("Waiting for {}", tile.name)),
             None => {}
         }
-        let words = if tile.line.is_empty() { tile.name.clone() } else { format!("{}: {}", tile.name, tile.line) };
+        let words = if tile.line.is_empty() || says.is_some() {
+            tile.name.clone()
+        } else {
+            format!("{}: {}", tile.name, tile.line)
+        };
         let lines: Vec<_> = letters.wrap(&words, width).into_iter().take(1).collect();
         canvas.write(&lines, letters, height.saturating_sub(3 * letters.line() / 2), false);
         for row in self.cell.rchunks_exact_mut(width).take(BAR_ROWS) {
@@ -338,6 +361,14 @@ mod tests {
         };
         assert!(rows(0..640, 0..300) == 0 && rows(0..640, 300..360) > 20, "a name under a picture");
         assert!(rows(640..1280, 0..300) > 20, "and why there is none");
+        // In a person's language, and without the line.
+        first.status(&Status { line: "a line".to_owned(), ..Status::default() });
+        sheet.renew(&grid);
+        let lines = |sheet: &Sheet| sheet.pixels().1.iter().filter(|pixel| **pixel & 0xff > 200).count();
+        let before = lines(&sheet);
+        second.notice(Some("looking"));
+        grid.set_words(Arc::new(|said| format!("{said} {said} {said} {said}")));
+        assert!(sheet.renew(&grid) && lines(&sheet) != before);
         second.say("robert records this call");
         assert_eq!(grid.take_said(), ["robert records this call"]);
         first.cover();

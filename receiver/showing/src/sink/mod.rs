@@ -48,7 +48,7 @@ use crate::report::Status;
 #[cfg(feature = "window")]
 pub use self::face::{Face, Layer, Press, Said, SharedFace};
 #[cfg(feature = "window")]
-pub use self::grid::{Emphasis, Grid, Sheet, Tile};
+pub use self::grid::{Emphasis, Grid, Says, Sheet, Tile};
 pub use self::headless::Headless;
 pub use self::recorder::Recorder;
 #[cfg(feature = "window")]

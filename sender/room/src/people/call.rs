@@ -144,8 +144,7 @@ impl Member {
         self.why_not = if let Stage::Looking(obstacle) = stage { obstacle } else { None };
         if let Some(what) = refused(stage) {
             self.hang_up(Why::Kept(what));
-        } else if waits_in_vain && !self.was_connected
-            || self.was_connected && !self.is_connected && handle.has_left()
+        } else if waits_in_vain && !self.was_connected || self.was_connected && !self.is_connected && handle.has_left()
         {
             self.hang_up(Why::There);
         }

@@ -130,7 +130,7 @@ impl Screens {
         };
         let mut state = self.say(state);
         if let Some(last) = person.last_call_ms {
-            let when = ago(facts.now_ms.saturating_sub(last));
+            let when = self.ago(facts.now_ms.saturating_sub(last));
             state = format!("{state} · {}", self.words.with("last-call", &[("when", when.into())]));
         }
         let is_narrow = ui.available_width() < NARROW;
@@ -275,7 +275,7 @@ impl Screens {
             ui.add_space(8.0);
             heading(ui, &self.say("reasons"));
             for (at, name, what) in reasons.into_iter().take(REASONS_MAX) {
-                aside(ui, &format!("{} · {name}: {}", ago(facts.now_ms.saturating_sub(at)), self.words.why(what)));
+                aside(ui, &format!("{} · {name}: {}", self.ago(facts.now_ms.saturating_sub(at)), self.words.why(what)));
             }
         }
     }
@@ -308,11 +308,15 @@ impl Screens {
     }
 }
 
-/// Returns a time that has passed, short: 12 min, 3 h, 5 d.
-fn ago(ms: u64) -> String {
-    match ms / 60_000 {
-        minutes @ ..60 => format!("−{minutes} min"),
-        minutes @ ..2880 => format!("−{} h", minutes / 60),
-        minutes => format!("−{} d", minutes / 1440),
+impl Screens {
+    /// Returns a time that has passed, short: 12 min, 3 h, 5 d.
+    fn ago(&self, ms: u64) -> String {
+        let with = |key, count: u64| self.words.with(key, &[("count", count.into())]);
+        match ms / 60_000 {
+            0 => self.say("ago-now"),
+            minutes @ ..60 => with("ago-minutes", minutes),
+            minutes @ ..2880 => with("ago-hours", minutes / 60),
+            minutes => with("ago-days", minutes / 1440),
+        }
     }
 }

@@ -26,6 +26,10 @@ is-unknown = wird gesucht
 last-call = letzter Anruf { $when }
 remove-sure = { $name } entfernen?
 remove-what = { $name } kann dich dann nicht mehr anrufen, und ein laufender Anruf endet. Für ein Wiedersehen macht ihr einen neuen Link.
+ago-now = gerade eben
+ago-minutes = vor { $count } min
+ago-hours = vor { $count } h
+ago-days = vor { $count } Tagen
 more = Mehr
 less = Weniger
 together = Mehrere zusammen anrufen
@@ -186,6 +190,7 @@ is-likely = ist wohl da
 
 # Sentences of the engine and of the doctor
 engine-behind = Bild { $ms } ms später, { $said }
+engine-behind-about = Bild { $ms } ms später { $about }, { $said }
 engine-delay-unknown = Bild, Verzögerung noch nicht bekannt, { $said }
 engine-line-good = Leitung gut
 engine-held = aufgehalten { $ms } ms durch { $said }

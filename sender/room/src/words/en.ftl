@@ -27,6 +27,10 @@ is-unknown = looking whether there
 last-call = last call { $when }
 remove-sure = Remove { $name }?
 remove-what = { $name } can then not call you any more, and a call that is under way ends. To meet again you make a new link.
+ago-now = a moment ago
+ago-minutes = { $count } min ago
+ago-hours = { $count } h ago
+ago-days = { $count } d ago
 more = More
 less = Less
 together = Call several together
@@ -195,6 +199,7 @@ is-likely = seems to be there
 
 # Sentences of the engine and of the doctor
 engine-behind = Picture { $ms } ms behind, { $said }
+engine-behind-about = Picture { $ms } ms behind { $about }, { $said }
 engine-delay-unknown = Picture, its delay not known yet, { $said }
 engine-line-good = line good
 engine-held = held up { $ms } ms by { $said }

@@ -26,6 +26,10 @@ is-unknown = buscando
 last-call = última llamada { $when }
 remove-sure = ¿Quitar a { $name }?
 remove-what = { $name } ya no podrá llamarte, y una llamada en curso termina. Para volver a veros hará falta otro enlace.
+ago-now = ahora mismo
+ago-minutes = hace { $count } min
+ago-hours = hace { $count } h
+ago-days = hace { $count } d
 more = Más
 less = Menos
 together = Llamar a varios juntos
@@ -186,6 +190,7 @@ is-likely = parece que está
 
 # Sentences of the engine and of the doctor
 engine-behind = Imagen { $ms } ms más tarde, { $said }
+engine-behind-about = Imagen { $ms } ms más tarde { $about }, { $said }
 engine-delay-unknown = Imagen, retardo aún desconocido, { $said }
 engine-line-good = línea buena
 engine-held = retenida { $ms } ms por { $said }

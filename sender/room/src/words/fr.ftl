@@ -26,6 +26,10 @@ is-unknown = recherche en cours
 last-call = dernier appel { $when }
 remove-sure = Retirer { $name } ?
 remove-what = { $name } ne pourra plus vous appeler, et un appel en cours se termine. Pour vous retrouver, il faudra un nouveau lien.
+ago-now = à l’instant
+ago-minutes = il y a { $count } min
+ago-hours = il y a { $count } h
+ago-days = il y a { $count } j
 more = Plus
 less = Moins
 together = En appeler plusieurs
@@ -186,6 +190,7 @@ is-likely = semble être là
 
 # Sentences of the engine and of the doctor
 engine-behind = Image { $ms } ms plus tard, { $said }
+engine-behind-about = Image { $ms } ms plus tard { $about }, { $said }
 engine-delay-unknown = Image, délai pas encore connu, { $said }
 engine-line-good = ligne bonne
 engine-held = retenue { $ms } ms par { $said }

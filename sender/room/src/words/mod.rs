@@ -229,6 +229,7 @@ mod tests {
         let german = Words::of("de");
         for (said, wanted) in [
             ("Picture 43 ms behind, line good", "Bild 43 ms später, Leitung gut"),
+            ("Picture 43 ms behind (±7 ms), line good", "Bild 43 ms später (±7 ms), Leitung gut"),
             (
                 "Picture 43 ms behind, line poor: 12 % of pictures damaged, held up 151 ms by the computer there; sound 20 ms behind",
                 "Bild 43 ms später, Leitung schlecht: 12 % der Bilder beschädigt, aufgehalten 151 ms durch den Computer dort; Ton 20 ms später",

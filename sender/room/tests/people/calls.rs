@@ -198,7 +198,7 @@ fn a_second_start_raises_the_first_and_names_are_checked() {
     alone("calls::a_second_start_raises_the_first_and_names_are_checked", || {
         let band = Band::new(["robert", "clara"]);
         let robert = band.room(0);
-        let start = |link| {
+        let start = |link: Option<&str>| {
             let host = room::people::Host {
                 open_sinks: std::sync::Arc::new(|_, _| Ok(Vec::new())),
                 show_band: std::sync::Arc::new(|_| Ok(())),
@@ -206,7 +206,8 @@ fn a_second_start_raises_the_first_and_names_are_checked() {
             };
             room::people::People::open(band.flags(0), host, link).unwrap()
         };
-        for hostile in [None, Some("duet:duet-ticket-\u{202e}\nshow=now"), Some(&*"x".repeat(10_000))] {
+        let long = "x".repeat(10_000);
+        for hostile in [None, Some("duet:duet-ticket-\u{202e}\nshow=now"), Some(long.as_str())] {
             assert!(start(hostile).is_none());
             robert.until(&Event::Raise);
             assert_eq!(robert.rest(), []);

@@ -97,8 +97,12 @@ impl Inviting {
         let expires = unix_s() + life_s;
         let end = tokio::time::Instant::now() + Duration::from_secs(life_s);
         let (endpoint, beside, port) = endpoint(config, identity, Vec::new(), Takes::Everything)?;
-        let inviting =
-            Arc::new(Self { secret: Secret::new(&secret), own: identity.public_key(), name: config.name.clone(), guest: Mutex::new(None) });
+        let inviting = Arc::new(Self {
+            secret: Secret::new(&secret),
+            own: identity.public_key(),
+            name: config.name.clone(),
+            guest: Mutex::new(None),
+        });
         let knocks = inviting.secret.knocks(Role::Waits);
         let mut search = Search::new(beside, port, knocks, Role::Waits, &[], asks(config));
         if !config.dht.is_empty() {
@@ -182,11 +186,7 @@ impl Inviting {
     }
 
     /// Exchanges introductions with a guest; then it is ready to be remembered.
-    async fn receive(
-        &self,
-        mut guest: Introducing,
-        told: Vec<Candidate>,
-    ) -> Result<(Introducing, Other), String> {
+    async fn receive(&self, mut guest: Introducing, told: Vec<Candidate>) -> Result<(Introducing, Other), String> {
         let outcome = self.exchange(&mut guest, told).await;
         match outcome {
             Ok(other) => Ok((guest, other)),
@@ -263,7 +263,12 @@ mod tests {
     ) -> Vec<(Result<PublicKey, String>, Result<(), QuicError>)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let inviting = Inviting { secret: Secret::new(&[1; 16]), own: host.public_key(), name: "Robert".to_owned(), guest: Mutex::new(None) };
+            let inviting = Inviting {
+                secret: Secret::new(&[1; 16]),
+                own: host.public_key(),
+                name: "Robert".to_owned(),
+                guest: Mutex::new(None),
+            };
             let here = (Ipv4Addr::LOCALHOST, 0).into();
             let listening = Endpoint::bind(&options(true, host, Vec::new()).unwrap(), here, true).unwrap();
             let address = listening.local_addr().unwrap();
@@ -281,8 +286,7 @@ mod tests {
                     let dialled = dialling.dial_to_introduce(address).await?;
                     let secret = Secret::new(secret);
                     let told = Other { candidates: Vec::new(), name: "Clara".to_owned() };
-                    let (mut known, other) =
-                        introduce_myself(dialled, &secret, host.public_key(), guest, told).await?;
+                    let (mut known, other) = introduce_myself(dialled, &secret, host.public_key(), guest, told).await?;
                     assert_eq!((other.candidates.len(), other.name.as_str()), (1, "Robert"), "where it was found");
                     known.say(&Message::Remembered).await?;
                     // Alive until the host has heard it.
@@ -315,7 +319,12 @@ mod tests {
     #[test]
     fn an_answer_belongs_to_its_ticket() {
         let [host, guest] = std::array::from_fn(|_| Identity::generate().unwrap());
-        let inviting = Inviting { secret: Secret::new(&[1; 16]), own: host.public_key(), name: "Robert".to_owned(), guest: Mutex::new(None) };
+        let inviting = Inviting {
+            secret: Secret::new(&[1; 16]),
+            own: host.public_key(),
+            name: "Robert".to_owned(),
+            guest: Mutex::new(None),
+        };
         let candidates = vec![Candidate::new(Kind::ServerReflexive, "203.0.113.5:20000".parse().unwrap()).unwrap()];
         let key = guest.public_key();
         let mut answer = Ticket {

@@ -10,8 +10,8 @@ use super::composition::Composition;
 use super::pane::{News, Pane};
 use super::with_winit::WinitPane;
 use crate::sink::SinkError;
-use crate::sink::self_view::OwnPlace;
 use crate::sink::face::{Layer, Press, Said, SharedFace};
+use crate::sink::self_view::OwnPlace;
 
 /// An open window with a face, on the main thread.
 #[derive(Clone)]
@@ -35,7 +35,12 @@ impl HeldWindow {
         let pane = WinitPane::open(Some(face.clone()))?;
         let layer = face.0.borrow().layer();
         let empty = Composition::new(pane.size(), false, None, OwnPlace::default()).under(Some(Arc::clone(&layer)));
-        Ok(Self { pane: Rc::new(RefCell::new(pane)), empty: Rc::new(RefCell::new(empty)), layer, place: OwnPlace::default() })
+        Ok(Self {
+            pane: Rc::new(RefCell::new(pane)),
+            empty: Rc::new(RefCell::new(empty)),
+            layer,
+            place: OwnPlace::default(),
+        })
     }
 
     pub(super) fn layer(&self) -> Arc<Mutex<Layer>> {
