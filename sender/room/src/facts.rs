@@ -89,7 +89,7 @@ pub(crate) struct Machine {
     pub(crate) cameras: Option<Vec<Choice>>,
     pub(crate) cards: Option<Vec<Choice>>,
     pub(crate) checks: Option<Vec<Finding>>,
-    /// What is being mended.
+    /// The thing that is being mended.
     pub(crate) mends: Option<Mend>,
     /// Sentence about what was mended last.
     pub(crate) mended: Option<String>,
@@ -122,7 +122,7 @@ pub(crate) struct Finding {
     pub(crate) status: Status,
     pub(crate) detail: String,
     pub(crate) advice: Option<String>,
-    /// What mends it at the press of a button.
+    /// The thing to mend at the press of a button.
     pub(crate) mend: Option<Mend>,
 }
 

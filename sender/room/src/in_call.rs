@@ -39,7 +39,7 @@ impl Attendant {
         (pages.facts.state, pages.facts.now_ms) = (people.state(), now_ms);
     }
 
-    /// What is sent is that of `handle` and of all others alike.
+    /// Does what a person asks for; the picture that is sent is that of `handle` and of all others alike.
     fn act(&mut self, act: Act, handle: &Handle, all: &[Handle], pages: &mut RoomPages) {
         let first = *self.first.get_or_insert_with(|| handle.own.rate());
         match act {

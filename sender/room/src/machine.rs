@@ -29,7 +29,7 @@ pub(crate) enum Found {
     Cameras(Vec<Choice>),
     Cards(Vec<Choice>),
     Checks(Vec<Finding>),
-    /// What was to be mended, and what became of that.
+    /// The thing that was to be mended, and what became of that.
     Mended(Mend, Result<(), Failure>),
     /// A link in a code that was held before the camera.
     Link(String),

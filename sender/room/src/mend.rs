@@ -1,4 +1,4 @@
-//! What the program can mend of this computer, as an administrator, who is asked by the desktop (`pkexec`).
+//! Faults of this computer that the program can mend, as an administrator, who is asked by the desktop (`pkexec`).
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;

@@ -37,7 +37,7 @@ pub(crate) struct Waiting {
     answers: Sender<Result<Answer, SinkError>>,
 }
 
-/// What wants to be seen.
+/// A call of either kind that wants to be seen.
 #[expect(clippy::large_enum_variant, reason = "one value at a time")]
 pub(crate) enum Wanted {
     /// A call.

@@ -1,4 +1,4 @@
-//! What the window remembers from one start to the next, in a file beside this machine's key.
+//! Memory of the window from one start to the next: a file beside this machine's key.
 
 use std::path::PathBuf;
 

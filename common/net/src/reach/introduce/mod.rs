@@ -107,7 +107,7 @@ fn endpoint(
     Err(last)
 }
 
-/// What a machine tells of itself when it is introduced.
+/// A machine as it tells of itself when it is introduced.
 struct Other {
     candidates: Vec<Candidate>,
     /// In its owner's words; empty: none.

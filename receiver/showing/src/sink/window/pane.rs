@@ -116,7 +116,7 @@ pub(super) enum Mouse {
 pub(super) struct News {
     /// Keys that went down, in their order.
     pub(super) keys: Vec<Key>,
-    /// What was done with the mouse.
+    /// Acts with the mouse, in their order.
     pub(super) mouse: Vec<Mouse>,
     /// True if its contents are wanted again.
     pub(super) is_bare: bool,
