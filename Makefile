@@ -13,7 +13,7 @@ demo: ## stream a clip through both daemons on this machine; print a table of qu
 	cargo build --release --locked -p duet-sender -p duet-receiver --bins --example demo
 	$(TARGET)/release/examples/demo
 
-# What `make install` and `make deb` take: BUILD=release, or debug for a trial.
+# What `make install` and the packages take: BUILD=release, or debug for a trial.
 BUILD = release
 MANUAL = $(TARGET)/manual
 
@@ -31,6 +31,16 @@ install: ## install what `make build` has made, with units, configuration and de
 deb: ## make a Debian package, and one of the symbols, in target/deb
 	@$(MAKE) --no-print-directory build
 	config/package/deb $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/deb
+
+.PHONY: archive
+archive: ## make an archive that works wherever it is unpacked, in target/archive
+	@$(MAKE) --no-print-directory build
+	config/package/archive $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/archive
+
+.PHONY: rpm
+rpm: ## make an RPM package in target/rpm (cargo-generate-rpm)
+	@$(MAKE) --no-print-directory build
+	config/package/rpm $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/rpm
 
 .PHONY: deb-check
 deb-check: ## two homes in containers under systemd, from the package to a call as README.md tells, and services; a transcript (root, mmdebstrap, systemd-nspawn; minutes)
@@ -94,6 +104,10 @@ reach: ## two homes behind routers of all kinds meet and call each other; tables
 reach-seeds: ## two machines find each other through 20000 simulated pairs of homes (SEEDS=0..20000); calls change their ways
 	SEEDS=$(or $(SEEDS),0..20000) cargo test --release --locked -p duet-common --test reach -- --nocapture
 	SEEDS=$(or $(SEEDS),0..2000) cargo test --release --locked -p duet-common --test steering -- --nocapture
+
+.PHONY: dht-seeds
+dht-seeds: ## two machines whose addresses change at once find each other in a DHT of 50 nodes with hostile ones; ms (SEEDS=100 JOBS=processors)
+	SEEDS=$(or $(SEEDS),100) $(if $(JOBS),JOBS=$(JOBS)) cargo test --release --locked -p duet-net --lib many_seeds -- --ignored --nocapture
 
 .PHONY: hostile-hours
 hostile-hours: ## 24 hours of hostile peers of all kinds in turn before both sessions, in virtual time (HOURS=24, SEED=1)

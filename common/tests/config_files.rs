@@ -92,8 +92,10 @@ fn each_key_says_what_it_is() {
     }
     // [publish] is for whoever has an audience; nobody else meets it.
     let sections = SECTIONS.iter().filter(|section| !["expert", "publish"].contains(&section.name));
-    let keys = sections.flat_map(|section| section.keys);
-    let musicians = keys.filter(|key| !["addresses", "found", "port"].contains(&key.name)).count();
+    let keys = sections.flat_map(|section| section.keys.iter().map(move |key| (section.name, key.name)));
+    // The programs write these: an introduction and calls, and the desktop program what its first page asks for.
+    let written = [("peer", "addresses"), ("peer", "found"), ("peer", "port"), ("network", "name")];
+    let musicians = keys.filter(|key| !written.contains(key)).count();
     assert!(musicians <= 32, "{musicians} keys for musicians");
 }
 

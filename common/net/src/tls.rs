@@ -47,7 +47,7 @@ impl Protocol {
             Self::BothWays => b"duet-both-ways/1",
             Self::Bounce => b"duet-bounce/1",
             Self::LinkTest => b"duet-link-test/2",
-            Self::Introduction => b"duet-introduction/1",
+            Self::Introduction => b"duet-introduction/2",
         }
     }
 

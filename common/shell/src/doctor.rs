@@ -2,6 +2,7 @@
 
 mod card;
 mod check;
+mod graphics;
 mod machine;
 pub mod speed;
 
@@ -12,6 +13,7 @@ use std::path::Path;
 use common::config::{LinkMode, SharedConfig};
 use common::reach::{Finding, Place};
 use kernels::tune::{NotUsed, Origin, SETTINGS};
+use kernels::{Backend, BackendChoice};
 use net::failure::Failure;
 use net::identity::{Identity, IdentityError};
 use net::link::NOBODY;
@@ -35,7 +37,11 @@ pub fn shared(config: &SharedConfig) -> Vec<Check> {
     checks.extend(machine::checks());
     checks.extend(outside(config));
     checks.extend(dht(config));
-    checks.extend([backend(config), tuning(config)]);
+    let backend = backend(config);
+    if config.backend == BackendChoice::Auto && !backend.detail.starts_with(Backend::Opencl.name()) {
+        checks.extend(graphics::check());
+    }
+    checks.extend([backend, tuning(config)]);
     checks
 }
 

@@ -56,6 +56,11 @@ pub fn serve() {
     SERVES.store(true, Ordering::Relaxed);
 }
 
+/// Returns true once [`end_within`] has set a limit.
+pub fn is_ending() -> bool {
+    LIMITED.load(Ordering::Relaxed)
+}
+
 /// Ends the daemon with code 3 if it has not ended by itself in `limit` from now; of several limits the first counts.
 /// Does nothing in a process that is no daemon.
 pub fn end_within(limit: Duration) {

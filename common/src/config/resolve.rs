@@ -19,7 +19,7 @@ use super::resolved::{
 use super::table::{ConfigFile, Expert, LevelCount, PeerSection};
 use crate::path::ways::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX, is_of_one_cable, usable};
 use crate::public_key::PublicKey;
-use crate::reach::FOUND_MAX;
+use crate::reach::{FOUND_MAX, NAME_MAX, told_name};
 use crate::stream::video::protection::Protection;
 use crate::units::Bitrate;
 
@@ -143,6 +143,7 @@ fn shared(file: &ConfigFile, dials_by_default: bool) -> Result<SharedConfig, Con
     let dscp = expert.dscp.map(|class| u8::try_from(class).ok().filter(|class| *class < 64).ok_or(class));
     let dscp = dscp.transpose().map_err(|class| value("expert.dscp", format!("{class}: it takes 0 to 63")))?;
     Ok(SharedConfig {
+        name: owner(&network.name)?,
         backend: choice(
             "expert.backend",
             &expert.backend,
@@ -172,6 +173,18 @@ fn shared(file: &ConfigFile, dials_by_default: bool) -> Result<SharedConfig, Con
         metrics: expert.metrics.as_deref().filter(|address| !address.is_empty()).map(metrics).transpose()?,
         sound: sound(file)?,
     })
+}
+
+fn owner(name: &str) -> Result<String, ConfigError> {
+    let told = told_name(name);
+    if told == name.trim() {
+        return Ok(told);
+    }
+    let message = format!(
+        "`{}` is no name: it takes letters, digits, spaces, `-`, `_` and `.`, {NAME_MAX} at most",
+        name.escape_debug()
+    );
+    Err(value("network.name", message))
 }
 
 fn sound(file: &ConfigFile) -> Result<SoundConfig, ConfigError> {

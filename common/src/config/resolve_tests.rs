@@ -27,7 +27,7 @@ fn empty_files_give_the_defaults() {
 fn every_key_is_read() {
     let config = sender(&format!(
         "[video]\nsource = \"pattern\"\nsize = \"17x31\"\nfps = 29.97\n\
-         [codec]\nprediction = \"off\"\nrate = \"50M\"\n[network]\nmode = \"dial\"\nrate_max = \"30M\"\nbeside = \"1.8M\"\nshare_port = true\n\
+         [codec]\nprediction = \"off\"\nrate = \"50M\"\n[network]\nmode = \"dial\"\nrate_max = \"30M\"\nbeside = \"1.8M\"\nname = \"Clara Schumann \"\nshare_port = true\n\
          [[peer]]\nname = \"Ana\"\npublic_key = \"{KEY}\"\naddress = \"ana.example:4821\"\n\
          [stats]\nfile = \"/s\"\n[record]\npath = \"/r\"\n\
          [effects]\ndetail = 1.25\nnoise = 3\nstill_noise = 2.5\neven_light = 0.5\n\
@@ -56,6 +56,7 @@ fn every_key_is_read() {
     assert_eq!(config.shared.metrics, Some("[::1]:9464".parse().unwrap()));
     assert_eq!(config.record, Some(PathBuf::from("/r")));
     assert_eq!(config.effects.to_string(), "detail 1.25, noise 3, still_noise 2.5, even_light 0.5");
+    assert_eq!(config.shared.name, "Clara Schumann");
     assert!(config.shared.share_port && !sender("").unwrap().shared.share_port);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
     assert_eq!((config.shared.dscp, sender("").unwrap().shared.dscp), (Some(34), None));
@@ -177,6 +178,9 @@ fn a_peer_that_was_introduced_is_met() {
         let text = format!("[network]\n{network}\n[[peer]]\npublic_key = \"{KEY}\"\n{introduced}");
         let mode = sender(&text).unwrap().shared.mode;
         assert_eq!(matches!(mode, LinkMode::Meet(_)), meets, "{network}: {mode:?}");
+    }
+    for wrong in ["a\\nb", "evil\\u202e", "../x", &"x".repeat(33)] {
+        check_refused(sender(&format!("[network]\nname = \"{wrong}\"")), "network.name", "is no name");
     }
     for wrong in ["stun.example", ":1", "stun.example:0", "a b:1"] {
         let file = parse_sender(&format!("[expert]\nstun = [\"{wrong}\"]")).unwrap();

@@ -109,6 +109,8 @@ pub struct ReceiverConfig {
 /// The part that both daemons have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SharedConfig {
+    /// Name of this machine's owner, which others are told when they are introduced; empty: none.
+    pub name: String,
     pub backend: BackendChoice,
     pub device: Option<String>,
     pub tuned: bool,

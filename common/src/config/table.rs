@@ -150,6 +150,9 @@ section! {
 section! {
     /// The one connection to the other machine.
     Network "network" {
+        /// Your name, which those hear to whom `invite`, `join` and `pair` introduce you; they are free to call you something else.
+        /// Letters, digits, spaces, `-`, `_` and `.`, 32 at most. Empty: none is told.
+        Both name: String, = "";
         /// Beginning of it: dial, listen or meet. Unset: a sender dials (or meets who was introduced), a receiver listens.
         /// Either may dial; the one whose router forwards a port listens. meet: both look for each other through their routers.
         Both mode: Option<String>, ~ "dial";

@@ -2,7 +2,7 @@
 //!
 //! The joining side speaks first and proves that it knows the ticket's secret; then the inviting side proves the same;
 //! then the one that joins says that it has remembered the other. Each message is two bytes of length and so many of
-//! body.
+//! body. Whoever has a name tells it with the proof.
 
 use crate::path::ways::{CANDIDATES_BYTES_MAX, Candidate, take};
 
@@ -11,9 +11,11 @@ pub const MAC_BYTES: usize = 32;
 /// Bytes before each message, which say how long it is.
 pub const LENGTH_BYTES: usize = 2;
 /// Longest body.
-pub const MESSAGE_BYTES_MAX: usize = 256;
+pub const MESSAGE_BYTES_MAX: usize = 384;
+/// Longest name, bytes: [`super::NAME_MAX`] characters.
+const NAME_BYTES_MAX: usize = 4 * super::NAME_MAX;
 
-const _: () = assert!(1 + MAC_BYTES + CANDIDATES_BYTES_MAX <= MESSAGE_BYTES_MAX);
+const _: () = assert!(1 + MAC_BYTES + CANDIDATES_BYTES_MAX + 1 + NAME_BYTES_MAX <= MESSAGE_BYTES_MAX);
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +26,15 @@ pub enum Message {
     Remembered,
 }
 
-/// A proof that the speaker knows the secret, and its addresses.
+/// A proof that the speaker knows the secret, its addresses and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Introduced {
     /// Made with the ticket's secret over both keys and this very connection.
     pub mac: [u8; MAC_BYTES],
     /// Addresses of the speaker for later calls.
     pub candidates: Vec<Candidate>,
+    /// Name by which the speaker's owner goes, in the owner's own words; empty: none was told. [`super::name_in`] makes a name of it.
+    pub name: String,
 }
 
 /// Bytes that are no message.
@@ -47,6 +51,9 @@ impl Message {
                 body.push(1);
                 body.extend(introduced.mac);
                 Candidate::encode_all(&introduced.candidates, &mut body);
+                let name = &introduced.name[..introduced.name.floor_char_boundary(NAME_BYTES_MAX)];
+                body.push(name.len() as u8);
+                body.extend(name.as_bytes());
             }
             Self::Remembered => body.push(2),
         }
@@ -68,7 +75,10 @@ impl Message {
             1 => {
                 let mac = take(&mut rest).ok_or(MessageError)?;
                 let candidates = Candidate::decode_all(&mut rest).ok_or(MessageError)?;
-                Self::Introduced(Introduced { mac, candidates })
+                let [length] = take(&mut rest).ok_or(MessageError)?;
+                let name = rest.split_off(..usize::from(length)).filter(|name| name.len() <= NAME_BYTES_MAX);
+                let name = String::from_utf8(name.ok_or(MessageError)?.to_vec()).map_err(|_| MessageError)?;
+                Self::Introduced(Introduced { mac, candidates, name })
             }
             2 => Self::Remembered,
             _ => return Err(MessageError),
@@ -87,14 +97,27 @@ mod tests {
     #[test]
     fn messages_survive_their_bytes() {
         let address = |n| Candidate::new(Kind::HostIpv6, format!("[2001:db8::{n}]:20000").parse().unwrap()).unwrap();
-        let introduced = Introduced { mac: [7; MAC_BYTES], candidates: (1..=ADDRESSES_MAX).map(address).collect() };
-        for message in [Message::Introduced(introduced), Message::Remembered] {
+        let candidates: Vec<_> = (1..=ADDRESSES_MAX).map(address).collect();
+        let named = |name: &str| {
+            let (mac, candidates, name) = ([7; MAC_BYTES], candidates.clone(), name.to_owned());
+            Message::Introduced(Introduced { mac, candidates, name })
+        };
+        let longest = "\u{1f3bb}".repeat(super::super::NAME_MAX);
+        for message in [named(""), named("Clara"), named(&longest), Message::Remembered] {
             let bytes = message.encode();
             let (length, body) = bytes.split_first_chunk().unwrap();
             assert_eq!(Message::length(*length), Ok(body.len()));
             assert_eq!(Message::decode(body), Ok(message));
             assert_eq!(Message::decode(&[body, &[0]].concat()), Err(MessageError));
         }
+        let Message::Introduced(cut) = Message::decode(&named(&longest.repeat(9)).encode()[LENGTH_BYTES..]).unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(cut.name, longest);
+        let mut bytes = named("Clara").encode();
+        *bytes.last_mut().unwrap() = 0xff;
+        assert_eq!(Message::decode(&bytes[LENGTH_BYTES..]), Err(MessageError), "letters that are none");
         assert_eq!(Message::length([0, 0]), Err(MessageError));
         assert_eq!(Message::length([255, 255]), Err(MessageError));
     }

@@ -3,6 +3,7 @@
 //! connected is decided in [`crate::path::ways`].
 
 mod introduction;
+mod name;
 mod note;
 mod outside;
 mod presence;
@@ -10,6 +11,7 @@ mod remembering;
 mod ticket;
 
 pub use self::introduction::{Introduced, LENGTH_BYTES, MAC_BYTES, MESSAGE_BYTES_MAX, Message, MessageError};
+pub use self::name::{NAME_MAX, is_name, name_in, told_name};
 pub use self::note::{NOTE_BYTES, NOTE_LIFE_MS, Note};
 pub use self::outside::{Finding, Ipv6, Opened, Outside, Place, Port, Router};
 pub use self::presence::{Presence, Signs};

@@ -3,6 +3,9 @@
 //! Each call has its own loop, path, keys, rate and protection, on a thread of its own, and its own decoder: one that ends, fails or
 //! falls out leaves the others alone.
 
+#[cfg(feature = "window")]
+use std::sync::atomic::Ordering;
+
 use common::config::{ReceiverConfig, SenderConfig};
 use common::path::uplink::Uplink;
 use common::units::Bitrate;
@@ -26,6 +29,8 @@ use crate::beside;
 use crate::handle::Handle;
 use crate::recordings::Recordings;
 use crate::sound::{self, Line, SoundEnd};
+#[cfg(feature = "window")]
+use crate::stage::BandView;
 use crate::stage::Stage;
 use crate::turn::Turn;
 
@@ -138,9 +143,8 @@ impl Band {
     /// Sends and receives until all calls have ended, the window is closed or a signal comes. A call that fails leaves the others alone.
     /// Call it on the main thread, on which a window must live.
     pub fn run(self) -> Result<(), Failure> {
+        let (names, handles) = (self.names(), self.handles());
         let Self { members, threads, sound, audience, window, _control } = self;
-        let names: Vec<_> = members.iter().map(|member| member.name.clone()).collect();
-        let handles: Vec<_> = members.iter().map(|member| member.handle.clone()).collect();
         let stage = window.map(|parts| Stage::open(parts, &names, &handles)).transpose();
         let (stage, opened) = match stage {
             Ok(stage) => (stage, Ok(())),
@@ -148,28 +152,81 @@ impl Band {
         };
         let (mut started, mut ended) = (Vec::new(), opened);
         if ended.is_ok() {
-            for (place, member) in members.into_iter().enumerate() {
-                let tile = stage.as_ref().map(|stage| stage.tile(place));
-                let name = member.name.clone();
-                let told = move |failure: &Failure| {
-                    tracing::warn!("the call with {name} has ended: {failure}; the others go on");
-                };
-                started.push(spawn("member", move || member.run(tile).inspect_err(told)));
-            }
+            let tiles = (0..members.len()).map(|place| stage.as_ref().map(|stage| stage.tile(place)));
+            started = begin(members, tiles);
             if let Some(stage) = stage {
                 let is_over = || started.iter().flatten().all(Ending::is_finished);
                 ended = stage.run(is_over);
                 handles.iter().for_each(Handle::hang_up);
             }
         }
-        for thread in started {
-            let of_member = thread.and_then(join);
-            ended = ended.and(of_member);
-        }
+        ended = joined(started, ended);
         signals::end_within(signals::END_MAX);
         let ended = threads.end(ended).and(sound.map_or(Ok(()), SoundEnd::end));
         ended.and(audience.map_or(Ok(()), Audience::end))
     }
+}
+
+#[cfg(feature = "window")]
+impl Band {
+    /// As [`Self::run`] on this thread, in a window that is open already: `show` hands the view to the thread of that.
+    pub fn run_with(self, show: impl FnOnce(BandView) -> Result<(), Failure>) -> Result<(), Failure> {
+        let (names, handles) = (self.names(), self.handles());
+        let Self { members, threads, sound, audience, window, _control } = self;
+        let Some((parts, _)) = window else {
+            return Err(Failure::usage("a band that is seen needs the sink `window`"));
+        };
+        let view = BandView::new(parts, &names, &handles);
+        let tiles: Vec<_> = (0..members.len()).map(|place| Some(view.tile(place))).collect();
+        let is_over = view.end();
+        let mut ended = show(view);
+        if ended.is_ok() {
+            ended = joined(begin(members, tiles.into_iter()), ended);
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let ended = threads.end(ended).and(sound.map_or(Ok(()), SoundEnd::end));
+        ended.and(audience.map_or(Ok(()), Audience::end))
+    }
+}
+
+impl Band {
+    /// Returns what a window shows and steers of each call, in the order of the members.
+    pub fn handles(&self) -> Vec<Handle> {
+        self.members.iter().map(|member| member.handle.clone()).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.members.iter().map(|member| member.name.clone()).collect()
+    }
+
+    /// Ends it before it has begun.
+    pub fn give_up(self) -> Result<(), Failure> {
+        let ended = self.threads.end(Ok(())).and(self.sound.map_or(Ok(()), SoundEnd::end));
+        ended.and(self.audience.map_or(Ok(()), Audience::end))
+    }
+}
+
+/// Begins the call with each, whose pictures go to its tile, if there is one.
+fn begin(
+    members: Vec<Member>,
+    tiles: impl Iterator<Item = Option<Box<dyn Sink + Send>>>,
+) -> Vec<Result<Ending, Failure>> {
+    let start = |(member, tile): (Member, _)| {
+        let name = member.name.clone();
+        let told = move |failure: &Failure| {
+            tracing::warn!("the call with {name} has ended: {failure}; the others go on");
+        };
+        spawn("member", move || member.run(tile).inspect_err(told))
+    };
+    members.into_iter().zip(tiles).map(start).collect()
+}
+
+/// Waits until all calls have ended.
+fn joined(started: Vec<Result<Ending, Failure>>, ended: Result<(), Failure>) -> Result<(), Failure> {
+    started.into_iter().fold(ended, |ended, thread| {
+        let of_member = thread.and_then(join);
+        ended.and(of_member)
+    })
 }
 
 impl Member {

@@ -83,15 +83,15 @@ impl Call {
     /// Sends and receives until both directions have ended, a sink asks for it, [`Handle::hang_up`] does or a signal comes. Pictures
     /// go to the sinks that `specs` name. Call it on the main thread, on which a window must live.
     pub fn run(self, specs: &[SinkSpec]) -> Result<(), Failure> {
-        self.run_for(Shows::Specs(specs))
+        self.run_for(Shows::Specs(specs), true)
     }
 
-    /// As [`Self::run`] on this thread, with sinks of the caller's own, which are opened here.
+    /// As [`Self::run`] on this thread, with sinks of the caller's own, which are opened here; the program may go on afterwards.
     pub fn run_with(
         self,
         open: impl FnOnce(WindowParts) -> Result<Vec<Box<dyn Sink>>, SinkError>,
     ) -> Result<(), Failure> {
-        self.run_for(Shows::Own(Box::new(open)))
+        self.run_for(Shows::Own(Box::new(open)), false)
     }
 
     /// Ends it before it has begun.
@@ -101,13 +101,13 @@ impl Call {
         ended.and(self.audience.map_or(Ok(()), Audience::end))
     }
 
-    fn run_for(self, shows: Shows<'_>) -> Result<(), Failure> {
+    fn run_for(self, shows: Shows<'_>, is_last: bool) -> Result<(), Failure> {
         let Self { handle, waker, sending, mut sound, mut audience, options, receiving, rate, frames_max, _control } =
             self;
         let Sending { link, threads, pulse, .. } = sending;
         let turn = Turn { handle, waker, link, options, rate };
         let seen = audience.as_mut().and_then(Audience::shown).map(audience::seen);
-        let network = turn.network(pulse, seen, true);
+        let network = turn.network(pulse, seen, is_last);
         let turn = move |receiver_link: ReceiverLink| {
             let linked = turn.run(sound.as_mut().map(Sound::line), receiver_link);
             let silenced = sound.map_or(Ok(()), Sound::end);

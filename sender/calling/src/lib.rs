@@ -25,3 +25,5 @@ pub use call::Call;
 pub use handle::{Handle, Stage};
 pub use recordings::Recordings;
 pub use sound::Sound;
+#[cfg(feature = "window")]
+pub use stage::BandView;

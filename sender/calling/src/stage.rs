@@ -7,49 +7,51 @@ use crate::handle::Handle;
 
 #[cfg(feature = "window")]
 mod with_window {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
-    use shell::settings::SoundSide;
-    use showing::sink::{Emphasis, Grid, Pick, Sheet, SinkError, Window, Wish};
+    use showing::sink::{Emphasis, Grid, HeldWindow, Pick, Says, Sheet, SinkError, Window, Wish};
 
     use super::*;
 
     /// Longest wait for something new before the window's keys are read.
     const LOOK: Duration = Duration::from_millis(8);
 
-    /// The window, and the tiles that its members fill.
-    pub(crate) struct Stage {
-        window: Window,
+    /// The tiles that members fill, and what a window that shows them steers.
+    #[derive(Clone)]
+    struct Tiles {
         grid: Grid,
         names: Vec<String>,
-        sides: Vec<Option<SoundSide>>,
         handles: Vec<Handle>,
     }
 
-    impl Stage {
-        pub(crate) fn open(
-            (parts, is_fullscreen): (WindowParts, bool),
-            names: &[String],
-            handles: &[Handle],
-        ) -> Result<Self, Failure> {
-            let window = Window::open(is_fullscreen, parts).map_err(Failure::device)?;
-            let sides = handles.iter().map(|handle| handle.sound.as_ref().map(|sound| sound.side.clone())).collect();
-            Ok(Self { window, grid: Grid::default(), names: names.to_vec(), sides, handles: handles.to_vec() })
+    /// The window, and the tiles that its members fill.
+    pub(crate) struct Stage {
+        window: Window,
+        tiles: Tiles,
+    }
+
+    /// A band that wants to be seen in a window that is open already.
+    pub struct BandView {
+        parts: WindowParts,
+        tiles: Tiles,
+        is_over: Arc<AtomicBool>,
+    }
+
+    impl Tiles {
+        fn new(names: &[String], handles: &[Handle]) -> Self {
+            Self { grid: Grid::default(), names: names.to_vec(), handles: handles.to_vec() }
         }
 
-        /// Returns the sink of the next member.
-        pub(crate) fn tile(&self, place: usize) -> Box<dyn Sink + Send> {
+        /// Returns the sink of a member, the first one first.
+        fn tile(&self, place: usize) -> Box<dyn Sink + Send> {
             let sound = self.handles.get(place).and_then(|handle| handle.sound.clone());
             Box::new(self.grid.add(self.names.get(place).map_or("", String::as_str), sound))
         }
 
-        /// Shows what comes until the window is closed or `is_over`.
-        pub(crate) fn run(mut self, is_over: impl Fn() -> bool) -> Result<(), Failure> {
-            self.until_closed(is_over).map_err(Failure::device)
-        }
-
         /// Shows larger who was chosen, and lets its volume be steered; whoever is alone on the sheet is alone in the ear.
-        fn take(&mut self, pick: Pick, sheet: &mut Sheet) {
+        fn take(&self, pick: Pick, sheet: &mut Sheet, window: &mut Window) {
             let emphasis = match pick {
                 Pick::Member(member) if member >= self.names.len() => return,
                 Pick::Member(member) => sheet.emphasis().pressed(member),
@@ -61,33 +63,93 @@ mod with_window {
             };
             sheet.set_emphasis(emphasis);
             let member = emphasis.member();
-            self.window.steer_volume(member.and_then(|member| self.sides.get(member)?.clone()));
+            let side = |member: usize| Some(self.handles.get(member)?.sound.as_ref()?.side.clone());
+            window.steer_volume(member.and_then(side));
             let alone = matches!(emphasis, Emphasis::Solo(_)).then_some(member).flatten();
-            for (place, side) in self.sides.iter().enumerate() {
-                side.iter().for_each(|side| side.set_aside(alone.is_some_and(|alone| alone != place)));
+            for place in 0..self.handles.len() {
+                side(place).iter().for_each(|side| side.set_aside(alone.is_some_and(|alone| alone != place)));
             }
             if let Some(name) = alone.and_then(|alone| self.names.get(alone)) {
-                self.window.tell(&format!("Only {name} is heard"));
+                window.tell(&format!("Only {name} is heard"));
             }
         }
 
-        fn until_closed(&mut self, is_over: impl Fn() -> bool) -> Result<(), SinkError> {
+        /// Shows what comes in `window` until that is closed or `is_over`; `between` is called now and then.
+        fn show(
+            &self,
+            window: &mut Window,
+            is_over: impl Fn() -> bool,
+            mut between: impl FnMut(),
+        ) -> Result<(), SinkError> {
             let mut sheet = Sheet::default();
             while !is_over() {
                 self.grid.wait(LOOK);
                 if sheet.renew(&self.grid) {
                     let (size, pixels) = sheet.pixels();
-                    self.window.show_sheet(size, pixels)?;
+                    window.show_sheet(size, pixels)?;
                 }
-                self.grid.take_said().iter().for_each(|said| self.window.say(said));
-                for pick in self.window.take_picks() {
-                    self.take(pick, &mut sheet);
+                self.grid.take_said().iter().for_each(|said| window.say(said));
+                for pick in window.take_picks() {
+                    self.take(pick, &mut sheet, window);
                 }
-                if self.window.poll()? == Wish::Close {
+                between();
+                if window.poll()? == Wish::Close {
                     break;
                 }
             }
             Ok(())
+        }
+    }
+
+    impl Stage {
+        pub(crate) fn open(
+            (parts, is_fullscreen): (WindowParts, bool),
+            names: &[String],
+            handles: &[Handle],
+        ) -> Result<Self, Failure> {
+            let window = Window::open(is_fullscreen, parts).map_err(Failure::device)?;
+            Ok(Self { window, tiles: Tiles::new(names, handles) })
+        }
+
+        /// Returns the sink of the next member.
+        pub(crate) fn tile(&self, place: usize) -> Box<dyn Sink + Send> {
+            self.tiles.tile(place)
+        }
+
+        /// Shows what comes until the window is closed or `is_over`.
+        pub(crate) fn run(mut self, is_over: impl Fn() -> bool) -> Result<(), Failure> {
+            self.tiles.show(&mut self.window, is_over, || ()).map_err(Failure::device)
+        }
+    }
+
+    impl BandView {
+        pub(crate) fn new(parts: WindowParts, names: &[String], handles: &[Handle]) -> Self {
+            Self { parts, tiles: Tiles::new(names, handles), is_over: Arc::default() }
+        }
+
+        /// Returns the sink of the next member.
+        pub(crate) fn tile(&self, place: usize) -> Box<dyn Sink + Send> {
+            self.tiles.tile(place)
+        }
+
+        /// Returns what is to be set when all calls have ended.
+        pub(crate) fn end(&self) -> Arc<AtomicBool> {
+            Arc::clone(&self.is_over)
+        }
+
+        /// Lets `says` say why a member has no picture.
+        pub fn set_words(&self, says: Says) {
+            self.tiles.grid.set_words(says);
+        }
+
+        /// Shows the band in `held` until all calls have ended, or ends them when that is wished in the window; call it on the main
+        /// thread. `between` is called now and then.
+        pub fn show(self, held: &HeldWindow, between: impl FnMut()) -> Result<(), SinkError> {
+            let Self { parts, tiles, is_over } = self;
+            let shown = Window::within(held, parts)
+                .and_then(|mut window| tiles.show(&mut window, || is_over.load(Ordering::Relaxed), between));
+            tiles.handles.iter().for_each(Handle::hang_up);
+            shown
         }
     }
 }
@@ -114,6 +176,8 @@ mod without_window {
     }
 }
 
+#[cfg(feature = "window")]
+pub use self::with_window::BandView;
 #[cfg(feature = "window")]
 pub(crate) use self::with_window::Stage;
 #[cfg(not(feature = "window"))]

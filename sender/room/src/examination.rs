@@ -2,31 +2,52 @@
 
 use std::process::{Command, Stdio};
 
+use common::config::SenderConfig;
 use net::failure::Failure;
+use sending::source::{CameraDescription, cameras};
 use serde_json::Value;
 use shell::cli::CommonFlags;
 use shell::doctor::{self, Check, Status};
 
 use crate::chosen::Configuration;
 use crate::facts::Finding;
+use crate::mend::Mend;
 
 /// Flag of the program that examines.
 const FLAG: &str = "--examine";
-/// Checks that another page tells of: whom one knows, and by which key.
-const ELSEWHERE: [&str; 3] = ["identity", "peers", "address"];
+/// Checks that another page tells of, whom one knows and by which key, and what only those tune who measure.
+const ELSEWHERE: [&str; 4] = ["identity", "peers", "address", "tuning"];
 
 /// Examines this computer and prints what is found, for `findings`.
 pub fn examine(flags: &CommonFlags) -> Result<(), Failure> {
     let checks = match Configuration::read(flags) {
-        Ok(read) => doctor::shared(&read.config.shared),
+        Ok(read) => {
+            let mut checks = doctor::shared(&read.config.shared);
+            checks.extend(forbidden_cameras(&read.config));
+            checks
+        }
         Err(failure) => vec![Check::of("configuration", Err(failure))],
     };
     doctor::print(&checks, true).or(Ok(()))
 }
 
+/// Returns a check for each camera that this user may not open.
+fn forbidden_cameras(config: &SenderConfig) -> Vec<Check> {
+    let seen = cameras(config.size, config.frame_rate).into_iter();
+    let forbidden = seen.filter(|camera| camera.is_forbidden);
+    let check = |camera: CameraDescription| {
+        let detail = format!("{}: this user may not open the camera", camera.name);
+        let advice = "as root: usermod -aG video NAME; log in again";
+        Check::new("camera", Status::Fail, detail, Some(advice.to_owned()))
+    };
+    forbidden.map(check).collect()
+}
+
 /// Lets a process with this one's arguments examine the computer, and returns what it has found. One that fails is a finding, too.
 pub(crate) fn findings() -> Vec<Finding> {
-    examined().unwrap_or_else(|failure| vec![Finding { status: Status::Fail, detail: failure.message, advice: None }])
+    examined().unwrap_or_else(|failure| {
+        vec![Finding { name: String::new(), status: Status::Fail, detail: failure.message, advice: None, mend: None }]
+    })
 }
 
 fn examined() -> Result<Vec<Finding>, Failure> {
@@ -49,7 +70,9 @@ fn parse(text: &[u8]) -> Option<Vec<Finding>> {
             _ => Status::Fail,
         };
         let text = |key: &str| check[key].as_str().map(str::to_owned);
-        Some(Finding { status, detail: text("detail")?, advice: text("advice") })
+        let mend = check["name"].as_str().filter(|_| status != Status::Ok).and_then(Mend::of);
+        let name = text("name").unwrap_or_default();
+        Some(Finding { name, status, detail: text("detail")?, advice: text("advice"), mend })
     };
     checks.iter().filter(is_shown).map(finding).collect()
 }
@@ -69,11 +92,19 @@ mod tests {
         let printed = serde_json::to_vec(&checks).unwrap();
         let wanted = [
             Finding {
+                name: "memory".to_owned(),
                 status: Status::Warn,
                 detail: "little \"memory\"".to_owned(),
                 advice: Some("buy more".to_owned()),
+                mend: None,
             },
-            Finding { status: Status::Fail, detail: "it is off".to_owned(), advice: None },
+            Finding {
+                name: "router".to_owned(),
+                status: Status::Fail,
+                detail: "it is off".to_owned(),
+                advice: None,
+                mend: None,
+            },
         ];
         assert_eq!(parse(&printed).unwrap(), wanted);
         for wrong in ["", "[", "[{}]", "{}", "[{\"name\":\"x\",\"status\":\"ok\"}]"] {

@@ -4,6 +4,8 @@ use common::config::PublicKey;
 use picture::effects::{Effect, Effects};
 use shell::doctor::Status;
 
+use crate::line::Course;
+use crate::mend::Mend;
 use crate::people::{Answer, Person, State, Who};
 use crate::trial::Standing;
 
@@ -20,6 +22,8 @@ pub(crate) struct Facts {
     pub(crate) meeting: Meeting,
     /// A link of Duet in the clipboard that has not been used.
     pub(crate) offered: Option<String>,
+    /// The line that is or was tested, to whom, and how that stands.
+    pub(crate) line: Option<(PublicKey, Course)>,
     pub(crate) machine: Machine,
     /// Answer to whoever calls.
     pub(crate) answer: Answer,
@@ -56,19 +60,14 @@ pub(crate) enum Meeting {
     #[default]
     None,
     /// This side has made a link, once it is known.
-    Invites {
-        /// The other's name here.
-        name: String,
-        /// The link.
-        link: Option<String>,
-    },
+    Invites(Option<String>),
     /// This side looks for the machine that made a link.
     Joins {
         /// The line to send back, once one is needed.
         answer: Option<String>,
     },
-    /// Both know each other; the other's name here.
-    Met(String),
+    /// Both know each other; the other's name here, if it is a new one.
+    Met(Option<String>),
     /// It has failed, and why.
     Failed(String),
 }
@@ -90,14 +89,22 @@ pub(crate) struct Machine {
     pub(crate) cameras: Option<Vec<Choice>>,
     pub(crate) cards: Option<Vec<Choice>>,
     pub(crate) checks: Option<Vec<Finding>>,
+    /// The thing that is being mended.
+    pub(crate) mends: Option<Mend>,
+    /// Sentence about what was mended last.
+    pub(crate) mended: Option<String>,
     /// As the configuration has them.
     pub(crate) camera: String,
     pub(crate) card: String,
+    /// Name that others are told when they are introduced; empty: none.
+    pub(crate) name: String,
     pub(crate) dht: bool,
     /// True until somebody has said whether it may be used.
     pub(crate) asks_dht: bool,
     /// The chosen camera's picture of now.
     pub(crate) preview: Option<egui::TextureHandle>,
+    /// Why the camera gives no picture.
+    pub(crate) trouble: Option<String>,
     /// The chosen sound card, and how loud its microphone is.
     pub(crate) standing: Standing,
     pub(crate) level: Option<f32>,
@@ -110,27 +117,37 @@ pub(crate) struct Machine {
 /// A finding about this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
+    /// Name of the check.
+    pub(crate) name: String,
     pub(crate) status: Status,
     pub(crate) detail: String,
     pub(crate) advice: Option<String>,
+    /// The thing to mend at the press of a button.
+    pub(crate) mend: Option<Mend>,
 }
 
 /// Act of a person.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Act {
     Call(PublicKey),
+    /// Call all of them at once.
+    CallTogether(Vec<PublicKey>),
+    /// Test the line to that person.
+    TestLine(PublicKey),
+    /// The outcome of the test has been read.
+    ForgetLine,
     CallName(String),
     Take(PublicKey),
     Decline(PublicKey),
     Rename(PublicKey, String),
     Remove(PublicKey),
-    Invite(String),
+    /// Be called so when somebody is introduced.
+    BeCalled(String),
+    /// Make a link.
+    Invite,
     /// The other side's answer to the link.
     Answer(String),
-    Join {
-        link: String,
-        name: String,
-    },
+    Join(String),
     /// Leave the introduction.
     Leave,
     /// Do not offer that link again.
@@ -146,6 +163,8 @@ pub(crate) enum Act {
     ReadCode(bool),
     /// Look at the machine.
     Examine,
+    /// Mend that.
+    Mend(Mend),
     /// The news has been read.
     Read,
     /// Answer to whoever calls.

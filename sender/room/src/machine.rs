@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use common::units::Bitrate;
+use net::failure::Failure;
 use net::lock::lock;
 use picture::effects::Effects;
 use sending::source::{SourceSpec, cameras, open, rate_text};
@@ -17,6 +18,7 @@ use crate::chosen::Configuration;
 use crate::code;
 use crate::examination::findings;
 use crate::facts::{Choice, Finding};
+use crate::mend::Mend;
 use crate::trial::Trial;
 
 /// Pictures of the camera from one that is searched for a code to the next: a search takes as long as several pictures do.
@@ -27,6 +29,8 @@ pub(crate) enum Found {
     Cameras(Vec<Choice>),
     Cards(Vec<Choice>),
     Checks(Vec<Finding>),
+    /// The thing that was to be mended, and what became of that.
+    Mended(Mend, Result<(), Failure>),
     /// A link in a code that was held before the camera.
     Link(String),
 }
@@ -87,6 +91,17 @@ impl Lookout {
         let give = self.give.clone();
         let _ = spawn("doctor", move || {
             // The window may have gone.
+            let _ = give.send(Found::Checks(findings()));
+            Ok(())
+        });
+    }
+
+    /// Mends something, and examines the computer again.
+    pub(crate) fn mend(&self, mend: Mend) {
+        let give = self.give.clone();
+        let _ = spawn("mending", move || {
+            // The window may have gone.
+            let _ = give.send(Found::Mended(mend, mend.run()));
             let _ = give.send(Found::Checks(findings()));
             Ok(())
         });
@@ -157,7 +172,7 @@ fn show_source(
     own: &OwnSide,
     ends: &AtomicBool,
     links: Option<&Sender<Found>>,
-) -> Result<(), net::failure::Failure> {
+) -> Result<(), Failure> {
     let Configuration { file, config, .. } = Configuration::read(flags)?;
     let spec = SourceSpec::parse(&file.video.source)?;
     let mut source = open(&spec, &config)?;

@@ -32,7 +32,7 @@ impl Person for Guide {
 
     fn show(&self, line: &str) {
         match &mut *lock(&self.state) {
-            Meeting::Invites { link, .. } => *link = Some(line.to_owned()),
+            Meeting::Invites(link) => *link = Some(line.to_owned()),
             Meeting::Joins { answer } => *answer = Some(line.to_owned()),
             Meeting::None | Meeting::Met(_) | Meeting::Failed(_) => {}
         }
@@ -53,41 +53,39 @@ impl Person for Guide {
 }
 
 impl Introduction {
-    /// Makes a link for the machine that is to be called `name` here.
-    pub(crate) fn invite(flags: &CommonFlags, name: &str) -> Self {
-        let begins = Meeting::Invites { name: name.to_owned(), link: None };
-        Self::begin(flags, name, begins, |read, file, name, guide| invite(&read.config.shared, file, Some(name), guide))
+    /// Makes a link. Whoever comes is called as he says.
+    pub(crate) fn invite(flags: &CommonFlags) -> Self {
+        Self::begin(flags, Meeting::Invites(None), |read, file, guide| invite(&read.config.shared, file, None, guide))
     }
 
     /// Looks for the machine that made `link`.
-    pub(crate) fn join(flags: &CommonFlags, link: &str, name: &str) -> Self {
+    pub(crate) fn join(flags: &CommonFlags, link: &str) -> Self {
         let link = link.to_owned();
-        Self::begin(flags, name, Meeting::Joins { answer: None }, move |read, file, name, guide| {
-            join(&read.config.shared, file, &[link, name.to_owned()], guide)
+        Self::begin(flags, Meeting::Joins { answer: None }, move |read, file, guide| {
+            join(&read.config.shared, file, &[link], guide)
         })
     }
 
     fn begin(
         flags: &CommonFlags,
-        name: &str,
         state: Meeting,
-        meet: impl FnOnce(&Configuration, &PeersFile, &str, &dyn Person) -> Result<(), Failure> + Send + 'static,
+        meet: impl FnOnce(&Configuration, &PeersFile, &dyn Person) -> Result<(), Failure> + Send + 'static,
     ) -> Self {
         let state = Arc::new(Mutex::new(state));
         let (answers, typed) = mpsc::channel(4);
         let guide = Guide { state: Arc::clone(&state), answers: Mutex::new(Some(typed)) };
-        let (flags, name, outcome) = (flags.clone(), name.to_owned(), Arc::clone(&state));
+        let (flags, outcome) = (flags.clone(), Arc::clone(&state));
         let meets = move || {
             let read = Configuration::read(&flags)?;
             let shared = &read.config.shared;
             let file = PeersFile::of(shared.file.as_deref().filter(|_| flags.config.is_some()), shared)?;
             let before = names(&read);
-            meet(&read, &file, &name, &guide)?;
-            // Another who has the name already makes it one with a number.
-            Ok(names(&Configuration::read(&flags)?).difference(&before).next().cloned().unwrap_or(name))
+            meet(&read, &file, &guide)?;
+            // Whoever is known already is so by the old name.
+            Ok(names(&Configuration::read(&flags)?).difference(&before).next().cloned())
         };
         let _ = spawn("introduction", move || {
-            let met: Result<String, Failure> = meets();
+            let met: Result<Option<String>, Failure> = meets();
             *lock(&outcome) = match met {
                 Ok(name) => Meeting::Met(name),
                 Err(failure) => Meeting::Failed(failure.message),

@@ -4,6 +4,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use calling::BandView;
 use common::units::FrameId;
 use kernels::Picture;
 use picture::params::StreamParams;
@@ -36,6 +37,25 @@ pub(crate) struct Waiting {
     answers: Sender<Result<Answer, SinkError>>,
 }
 
+/// A call of either kind that wants to be seen.
+#[expect(clippy::large_enum_variant, reason = "one value at a time")]
+pub(crate) enum Wanted {
+    /// A call.
+    Call(Waiting),
+    /// A band, which shows itself.
+    Band(BandView),
+}
+
+impl Wanted {
+    /// Shows it in `held` until it ends; call it on the main thread. `between` is called now and then.
+    pub(crate) fn show(self, held: &HeldWindow, between: impl FnMut()) -> Result<(), SinkError> {
+        match self {
+            Self::Call(call) => call.show(held, between),
+            Self::Band(band) => band.show(held, between),
+        }
+    }
+}
+
 /// The call's end.
 pub(crate) struct Relay {
     tasks: Sender<Task>,
@@ -44,9 +64,9 @@ pub(crate) struct Relay {
 }
 
 /// Returns the call's end, and passes the window's to `to`.
-pub(crate) fn relay(parts: WindowParts, to: &Sender<Waiting>) -> Result<Relay, SinkError> {
+pub(crate) fn relay(parts: WindowParts, to: &Sender<Wanted>) -> Result<Relay, SinkError> {
     let ((tasks, taken), (answers, answered)) = (channel(), channel());
-    to.send(Waiting { parts, tasks: taken, answers }).map_err(|_| gone())?;
+    to.send(Wanted::Call(Waiting { parts, tasks: taken, answers })).map_err(|_| gone())?;
     Ok(Relay { tasks, answers: answered, used: None })
 }
 
@@ -102,8 +122,7 @@ impl Sink for Relay {
 }
 
 impl Waiting {
-    /// Shows the call in `held` until it ends; call it on the main thread. `between` is called now and then.
-    pub(crate) fn show(self, held: &HeldWindow, mut between: impl FnMut()) -> Result<(), SinkError> {
+    fn show(self, held: &HeldWindow, mut between: impl FnMut()) -> Result<(), SinkError> {
         let Self { parts, tasks, answers } = self;
         let mut window = Window::within(held, parts)?;
         loop {

@@ -18,11 +18,13 @@ use crate::clipboard::Clipboard;
 use crate::face::Toolkit;
 use crate::facts::{Act, Facts, InCall, Meeting};
 use crate::in_call::Attendant;
+use crate::line::LineTest;
 use crate::machine::{Found, Lookout};
 use crate::meeting::Introduction;
 use crate::pages::RoomPages;
 use crate::people::{Event, Host, People, Why};
-use crate::relay::{Waiting, relay};
+use crate::relay::{Wanted, relay};
+use crate::remembered::Remembered;
 use crate::ring::Ringing;
 use crate::screens::{Page, Screens};
 use crate::words::Words;
@@ -39,7 +41,7 @@ struct Room {
     held: HeldWindow,
     people: People,
     events: Receiver<Event>,
-    waiting: Receiver<Waiting>,
+    waiting: Receiver<Wanted>,
     behind: Behind,
     ringing: Option<Ringing>,
     /// Acts of a person elsewhere than on the pages.
@@ -50,6 +52,8 @@ struct Room {
 struct Behind {
     lookout: Lookout,
     introduction: Option<Introduction>,
+    line: Option<LineTest>,
+    remembered: Remembered,
     renewed_ms: u64,
     clipboard: Clipboard,
 }
@@ -62,26 +66,39 @@ pub fn run(flags: CommonFlags, link: Option<&str>) -> Result<(), Failure> {
     if let Some(link) = link {
         screens.offer(link);
     }
+    screens.is_called(&read.file.network.name);
     let mut facts = Facts::default();
+    facts.machine.name = read.file.network.name;
     facts.machine.camera = read.file.video.source;
     facts.machine.card = read.file.sound.card;
     facts.machine.dht = read.file.network.dht;
     facts.machine.asks_dht = !chosen::is_set(&flags, "network", "dht");
     let (to, waiting) = channel();
-    let to = Mutex::new(to);
+    let to = Arc::new(Mutex::new(to));
+    let of_band = Arc::clone(&to);
     let host = Host {
         open_sinks: Arc::new(move |_, parts| Ok(vec![Box::new(relay(parts, &lock(&to))?)])),
+        show_band: Arc::new(move |band| {
+            let words = Words::of_environment();
+            band.set_words(Arc::new(move |said| words.of_engine(said)));
+            let gone = |_| Failure::device("the window has been closed");
+            lock(&of_band).send(Wanted::Band(band)).map_err(gone)
+        }),
         // The window looks by itself, often enough for a person.
         wake: Arc::new(|| ()),
     };
-    let Some((people, events)) = People::open(flags.clone(), host)? else { return Ok(()) };
+    let Some((people, events)) = People::open(flags.clone(), host, link)? else { return Ok(()) };
     let pages = RoomPages { screens, facts, is_stale: true, picture: None };
     let toolkit = Rc::new(RefCell::new(Toolkit::new(pages)));
     let held = HeldWindow::open(SharedFace(toolkit.clone())).map_err(Failure::device)?;
     held.turn(Duration::ZERO, true).map_err(Failure::device)?;
+    let remembered = Remembered::read(&read.config.shared);
+    remembered.tell(&held.own_place());
     let behind = Behind {
         lookout: Lookout::new(flags.clone()),
         introduction: None,
+        line: None,
+        remembered,
         renewed_ms: 0,
         clipboard: Clipboard::default(),
     };
@@ -112,7 +129,7 @@ impl Room {
     }
 
     /// Shows a call until it has ended.
-    fn call(&mut self, waiting: Waiting) -> Result<(), Failure> {
+    fn call(&mut self, waiting: Wanted) -> Result<(), Failure> {
         self.behind.lookout.end_preview();
         let (held, toolkit, people) = (self.held.clone(), Rc::clone(&self.toolkit), self.people.clone());
         self.change(|facts| {
@@ -123,6 +140,8 @@ impl Room {
         let shown = waiting.show(&held, || attendant.attend(&people, &mut toolkit.borrow_mut().pages));
         let _ = self.held.set_fullscreen(false);
         shown.map_err(Failure::device)?;
+        let kept = self.behind.remembered.keep(&self.held.own_place());
+        self.told(kept);
         self.held.turn(Duration::ZERO, true).map_err(Failure::device)?;
         Ok(())
     }
@@ -151,15 +170,23 @@ impl Room {
                 self.toolkit.borrow_mut().pages.screens.offer(&link);
                 continue;
             }
-            self.change(|facts| match found {
+            let pages = &mut self.toolkit.borrow_mut().pages;
+            let (facts, words) = (&mut pages.facts, &pages.screens.words);
+            match found {
                 Found::Cameras(cameras) => facts.machine.cameras = Some(cameras),
                 Found::Cards(cards) => facts.machine.cards = Some(cards),
                 Found::Checks(checks) => facts.machine.checks = Some(checks),
+                Found::Mended(mend, outcome) => {
+                    facts.machine.mends = None;
+                    facts.machine.mended =
+                        Some(outcome.map_or_else(|failure| failure.message, |()| words.say(mend.done())));
+                }
                 Found::Link(_) => {}
-            });
+            }
+            pages.is_stale = true;
         }
         if let Some(trouble) = self.behind.lookout.trouble() {
-            self.change(|facts| (facts.machine.preview, facts.news) = (None, Some(trouble)));
+            self.change(|facts| (facts.machine.preview, facts.machine.trouble) = (None, Some(trouble)));
         }
         let (standing, level) = self.behind.lookout.trial().map(|trial| (trial.standing(), trial.level().db())).unzip();
         let level = level.flatten().map(f32::round);
@@ -182,8 +209,12 @@ impl Room {
             }
         }
         let meeting = self.behind.introduction.as_ref().map_or(Meeting::None, Introduction::state);
-        if let Meeting::Invites { link: Some(link), .. } = &meeting {
+        if let Meeting::Invites(Some(link)) = &meeting {
             self.behind.clipboard.on_own(link);
+        }
+        let line = self.behind.line.as_ref().map(LineTest::course);
+        if self.toolkit.borrow().pages.facts.line != line {
+            self.change(|facts| facts.line = line);
         }
         let now_ms = unix_ms();
         let is_due = now_ms.saturating_sub(self.behind.renewed_ms) >= RENEW_MS;
@@ -231,6 +262,10 @@ impl Room {
                 self.raise();
             }
             Event::Raise => self.raise(),
+            Event::Linked(link) => {
+                self.toolkit.borrow_mut().pages.screens.offer(&link);
+                self.change(|_| ());
+            }
             Event::RingEnded(who, _) => {
                 self.ringing.take_if(|ringing| ringing.is_of(&who));
                 self.change(|facts| {
@@ -271,6 +306,12 @@ impl Room {
     fn act(&mut self, act: Act) {
         match act {
             Act::Call(key) => self.begin_call(&key),
+            Act::CallTogether(keys) => {
+                self.make_room();
+                self.people.call_together(&keys);
+            }
+            Act::TestLine(key) => self.behind.line = Some(LineTest::begin(&self.flags, key)),
+            Act::ForgetLine => self.behind.line = None,
             Act::Take(key) => {
                 self.behind.lookout.end_preview();
                 // The call wants the card.
@@ -291,16 +332,22 @@ impl Room {
                     self.begin_call(&person.key);
                 }
             }
-            Act::Invite(name) => self.behind.introduction = Some(Introduction::invite(&self.flags, &name)),
-            Act::Answer(line) => self.behind.introduction.iter().for_each(|introduction| introduction.answer(&line)),
-            Act::Join { link, name } => {
-                self.behind.introduction = Some(Introduction::join(&self.flags, &link, &name));
+            Act::BeCalled(name) => {
+                if self.write("network", "name", name.as_str()) {
+                    self.change(|facts| facts.machine.name = name);
+                }
             }
+            Act::Invite => self.behind.introduction = Some(Introduction::invite(&self.flags)),
+            Act::Answer(line) => self.behind.introduction.iter().for_each(|introduction| introduction.answer(&line)),
+            Act::Join(link) => self.behind.introduction = Some(Introduction::join(&self.flags, &link)),
             Act::Leave => self.behind.introduction = None,
             Act::ForgetOffer => self.change(|facts| facts.offered = None),
             Act::ChooseCamera(spec) => {
                 if self.write("video", "source", spec.as_str()) {
-                    self.change(|facts| (facts.machine.camera, facts.machine.preview) = (spec, None));
+                    self.change(|facts| {
+                        let machine = &mut facts.machine;
+                        (machine.camera, machine.preview, machine.trouble) = (spec, None, None);
+                    });
                     self.behind.lookout.begin_preview(false);
                 }
             }
@@ -321,6 +368,7 @@ impl Room {
                 }
             }
             Act::Preview(true) => {
+                self.change(|facts| facts.machine.trouble = None);
                 self.behind.lookout.search();
                 self.behind.lookout.examine();
                 self.behind.lookout.begin_preview(false);
@@ -334,13 +382,18 @@ impl Room {
                 });
             }
             Act::ReadCode(true) => {
+                self.behind.lookout.search();
                 self.behind.lookout.begin_preview(true);
-                self.change(|facts| facts.machine.reads = true);
+                self.change(|facts| (facts.machine.reads, facts.machine.trouble) = (true, None));
             }
             Act::Examine => {
                 self.change(|facts| facts.machine.checks = None);
                 self.behind.lookout.search();
                 self.behind.lookout.examine();
+            }
+            Act::Mend(mend) => {
+                self.change(|facts| facts.machine.mends = Some(mend));
+                self.behind.lookout.mend(mend);
             }
             Act::Read => self.change(|facts| facts.news = None),
             // Without a call there is nobody to read or see it.
@@ -361,11 +414,15 @@ impl Room {
     }
 
     fn begin_call(&mut self, key: &common::config::PublicKey) {
-        // The call wants camera and card.
+        self.make_room();
+        self.people.call(key);
+    }
+
+    /// Lets go of camera and card, which a call wants.
+    fn make_room(&mut self) {
         self.ringing = None;
         self.behind.lookout.end_preview();
         self.change(|facts| facts.news = None);
-        self.people.call(key);
     }
 
     /// Writes what was chosen; says why that failed.

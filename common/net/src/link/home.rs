@@ -1,6 +1,6 @@
 //! A machine while no call is on: it waits for all whom it knows, each at the port of the two.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -26,15 +26,15 @@ pub struct Home {
 }
 
 impl Home {
-    /// Begins to wait for each of `known`, with this machine's key, and calls `tell` on another thread with what happens. `ended`: the
-    /// machine with which this side has just ended a call; where its program calls on by itself, that is declined.
+    /// Begins to wait for each of `known`, with this machine's key, and calls `tell` on another thread with what happens. `ended`: those
+    /// with which this side has just ended a call; where their programs call on by themselves, that is declined.
     ///
     /// Errors: there is no key, or no thread. A port that another program has is tried again.
     pub fn open(
         shared: &SharedConfig,
         known: Vec<Meet>,
         reply: Reply,
-        ended: Option<PublicKey>,
+        ended: BTreeSet<PublicKey>,
         tell: impl FnMut(AtDoor) + Send + 'static,
     ) -> Result<Self, Failure> {
         let identity = Arc::new(Identity::load(&Identity::path_of(shared)?)?);
@@ -47,7 +47,7 @@ impl Home {
         options: EndpointOptions,
         identity: Arc<Identity>,
         known: Vec<Meet>,
-        (reply, ended): (Reply, Option<PublicKey>),
+        (reply, ended): (Reply, BTreeSet<PublicKey>),
         mut tell: impl FnMut(AtDoor) + Send + 'static,
     ) -> Result<Self, Failure> {
         let mut doors = BTreeMap::new();
@@ -65,7 +65,7 @@ impl Home {
             let mut waiting = JoinSet::new();
             for (meet, orders) in known {
                 let (key, signs) = (meet.peer.key, Some(watching.of(meet.peer.key)));
-                let reply = (reply, Some(key) == ended);
+                let reply = (reply, ended.contains(&key));
                 waiting.spawn(door::wait(
                     options.clone(),
                     Arc::clone(&identity),
@@ -127,15 +127,15 @@ impl Home {
         }
     }
 
-    /// Ends, and returns when all ports are free. `taken`: the machine whose call is taken, at the same port; others that ring are told
+    /// Ends, and returns when all ports are free. `taken`: those with whom a call begins, at the same ports; others that ring are told
     /// that this machine is in a call.
-    pub fn leave(mut self, taken: Option<PublicKey>) {
+    pub fn leave(mut self, taken: &[PublicKey]) {
         self.end(taken);
     }
 
-    fn end(&mut self, taken: Option<PublicKey>) {
+    fn end(&mut self, taken: &[PublicKey]) {
         for (key, door) in &self.doors {
-            let _ = door.send(Order::Leave { taken: Some(*key) == taken });
+            let _ = door.send(Order::Leave { taken: taken.contains(key) });
         }
         self.thread.take().into_iter().for_each(|thread| drop(thread.join()));
     }
@@ -143,7 +143,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        self.end(None);
+        self.end(&[]);
     }
 }
 

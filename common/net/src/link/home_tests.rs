@@ -110,9 +110,10 @@ impl Machine {
     fn at_home(&self, others: &[&Self], reply: Reply) -> (Home, Receiver<AtDoor>) {
         let (tell, told) = channel();
         let known = others.iter().map(|other| self.meet(other)).collect();
-        let home = Home::of(self.endpoint(), Arc::clone(&self.identity), known, (reply, None), move |what| {
-            let _ = tell.send(what);
-        });
+        let home =
+            Home::of(self.endpoint(), Arc::clone(&self.identity), known, (reply, BTreeSet::new()), move |what| {
+                let _ = tell.send(what);
+            });
         (home.unwrap(), told)
     }
 
@@ -186,7 +187,7 @@ fn whoever_calls_rings_and_is_greeted_by_nobody_before_the_call_is_taken() {
         let calling = caller.call(called, &[]);
         assert_eq!(next_call(&told), AtDoor::Rings(caller.peer()));
         assert_eq!(calling.until(Learned::Rings), []);
-        home.leave(Some(caller.peer().key));
+        home.leave(&[caller.peer().key]);
         let taking = called.call(caller, &[]);
         for side in [&calling, &taking] {
             assert!(!side.until(Learned::Greeted).contains(&Learned::Greeted));
@@ -212,7 +213,7 @@ fn whoever_hangs_up_or_is_declined_rings_no_longer() {
         calling.until(Learned::Kept(Obstacle::Declined));
         // It calls on, and is told no.
         calling.end();
-        home.leave(None);
+        home.leave(&[]);
         assert!(told.try_iter().all(|told| matches!(told, AtDoor::Presence(..))));
     });
 }
@@ -237,8 +238,8 @@ fn two_that_wait_know_of_each_other_and_neither_calls() {
     let (home_b, told_b) = b.at_home(&[&a], Reply::Rings);
     let is_here = |of: &Machine| AtDoor::Presence(of.peer().key, Presence::Here);
     assert_eq!([next(&told_a), next(&told_b)], [is_here(&b), is_here(&a)]);
-    home_a.leave(None);
-    home_b.leave(None);
+    home_a.leave(&[]);
+    home_b.leave(&[]);
     assert!(told_a.try_iter().chain(told_b.try_iter()).all(|told| matches!(told, AtDoor::Presence(..))));
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use common::config::{PeerSection, PublicKey, SharedConfig, is_same_key, looks_like_key};
+use common::config::{PeerSection, PublicKey, SharedConfig, is_same_key};
 use common::path::ways::Candidate;
-use common::reach::FOUND_MAX;
+use common::reach::{FOUND_MAX, NAME_MAX, is_name, name_in};
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
 
 use super::locked_file::{Change, LockedFile};
@@ -17,8 +17,9 @@ use crate::zones;
 
 /// Name of the file without which no configuration is named.
 const FILE_NAME: &str = "peers.toml";
-/// Longest name of a peer, characters.
-pub(super) const NAME_MAX: usize = 32;
+
+/// Name of whoever has none.
+const NAMELESS: &str = "friend";
 
 /// A file with `[[peer]]` tables. Everything else in it stays as it is.
 #[derive(Clone, Debug)]
@@ -121,7 +122,7 @@ impl PeersFile {
 
     /// Gives the peer with this key another name; false if it is not listed here. An error says what is wrong with the name.
     pub fn rename(&self, key: &PublicKey, wanted: &str) -> Result<bool, Failure> {
-        let wanted = name(Some(wanted))?;
+        let wanted = checked(wanted)?;
         self.change(key, |peers, at| {
             let is_other = |(place, table): (usize, &Table)| place != at && text_of(table, "name") == Some(wanted);
             if peers.iter().enumerate().any(is_other) {
@@ -197,18 +198,39 @@ fn text_of<'a>(table: &'a Table, key: &str) -> Option<&'a str> {
     table.get(key).and_then(Item::as_str)
 }
 
-/// Returns the name asked for, if it can be one; `friend` if none is.
-pub(super) fn name(wanted: Option<&str>) -> Result<&str, Failure> {
-    let Some(name) = wanted else { return Ok("friend") };
-    let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_' || c == '.';
-    // A name that is a key would stand for another machine than it names.
-    if name.is_empty() || name.chars().count() > NAME_MAX || !name.chars().all(fits) || looks_like_key(name) {
-        return Err(Failure::usage(format!(
-            "`{}` is no name for a peer: use up to {NAME_MAX} letters, digits, `-`, `_` and `.`",
-            crate::quoted::Quoted(name)
-        )));
+/// Returns `name` if it can be one.
+fn checked(name: &str) -> Result<&str, Failure> {
+    if is_name(name) {
+        return Ok(name);
     }
-    Ok(name)
+    Err(Failure::usage(format!(
+        "`{}` is no name for a peer: use up to {NAME_MAX} letters, digits, `-`, `_` and `.`",
+        crate::quoted::Quoted(name)
+    )))
+}
+
+/// Name for a machine that is to be introduced.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewName<'a> {
+    /// As the person here wants it.
+    wanted: Option<&'a str>,
+}
+
+impl<'a> NewName<'a> {
+    /// The name wanted, if it can be one; none: that which the other machine tells.
+    pub(super) fn new(wanted: Option<&'a str>) -> Result<Self, Failure> {
+        Ok(Self { wanted: wanted.map(checked).transpose()? })
+    }
+
+    /// Returns it for sentences before the other machine has told anything.
+    pub(super) fn before(self) -> &'a str {
+        self.wanted.unwrap_or(NAMELESS)
+    }
+
+    /// Returns it where the other machine says that it is called `told`.
+    pub(super) fn of(self, told: &str) -> String {
+        self.wanted.map(str::to_owned).or_else(|| name_in(told)).unwrap_or_else(|| NAMELESS.to_owned())
+    }
 }
 
 #[cfg(test)]
@@ -246,9 +268,12 @@ mod tests {
         let key = Identity::generate().unwrap().public_key();
         let other = NewPeer { key, ..peer("203.0.113.6:1") };
         assert_eq!(file.remember("clara", &other).unwrap(), "clara2", "no key takes another's name");
-        assert_eq!(name(None).unwrap(), "friend");
+        let new = |wanted, told| NewName::new(wanted).map(|name| name.of(told));
+        assert_eq!(new(None, ""), Ok("friend".to_owned()));
+        assert_eq!(new(None, "Clara \u{202e}Schumann\n"), Ok("Clara-Schumann".to_owned()));
+        assert_eq!(new(Some("clara"), "Maria"), Ok("clara".to_owned()));
         for wrong in ["", "a b", "a\nb", KEY, "duet-key-mistyped", &"x".repeat(33)] {
-            assert!(name(Some(wrong)).is_err(), "{wrong}");
+            assert!(NewName::new(Some(wrong)).is_err(), "{wrong}");
         }
     }
 

@@ -110,6 +110,9 @@ struct Shown {
     is_new: bool,
 }
 
+/// Says a sentence about a machine in a person's language.
+pub type Says = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 /// The tiles, as their presenters fill them.
 #[derive(Clone, Default)]
 pub struct Grid(Arc<Shared>);
@@ -117,6 +120,7 @@ pub struct Grid(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     tiles: Mutex<Vec<Shown>>,
+    says: Mutex<Option<Says>>,
     changed: Condvar,
 }
 
@@ -133,6 +137,12 @@ impl Grid {
         let mut tiles = lock(&self.0.tiles);
         tiles.push(Shown { name: name.to_owned(), audible, is_new: true, ..Shown::default() });
         Tile { grid: self.clone(), place: tiles.len() - 1, converter: None }
+    }
+
+    /// Lets `says` say why a machine has no picture, and leaves the lines about streams to whoever shows the window.
+    pub fn set_words(&self, says: Says) {
+        *lock(&self.0.says) = Some(says);
+        lock(&self.0.tiles).iter_mut().for_each(|tile| tile.is_new = true);
     }
 
     /// Waits at most `longest` until something is new.
@@ -239,6 +249,7 @@ impl Sheet {
 
     /// Lays out what is new; returns true if anything is.
     pub fn renew(&mut self, grid: &Grid) -> bool {
+        let says = lock(&grid.0.says).clone();
         let mut tiles = lock(&grid.0.tiles);
         let (size, places) = places(tiles.len(), self.emphasis);
         let is_other = self.size != size || self.scalers.len() != tiles.len();
@@ -256,7 +267,7 @@ impl Sheet {
             let heard = (bar(level, place.size.0), (100.0 * volume).round() as u32);
             let is_new = std::mem::take(&mut tile.is_new) | (std::mem::replace(&mut self.heard[at], heard) != heard);
             if is_new || is_other {
-                self.draw(at, tile, place);
+                self.draw(at, tile, place, says.as_ref());
                 has_changed = true;
             }
         }
@@ -264,7 +275,7 @@ impl Sheet {
     }
 
     /// Draws a tile: the picture in its own shape, name, volume and delay under it, and its level.
-    fn draw(&mut self, at: usize, tile: &Shown, Place { at: (left, top), size }: Place) {
+    fn draw(&mut self, at: usize, tile: &Shown, Place { at: (left, top), size }: Place, says: Option<&Says>) {
         let (bar, percent) = self.heard[at];
         let (width, height) = size;
         self.cell.clear();
@@ -283,12 +294,13 @@ impl Sheet {
         let mut canvas = Canvas { pixels: &mut self.cell, width };
         let letters = Letters::for_height(2 * height);
         match &tile.notice {
-            Some(notice) => canvas.draw_notice(notice),
+            Some(notice) => canvas.draw_notice(&says.map_or_else(|| notice.clone(), |says| says(notice))),
+            None if says.is_some() => {}
             None if tile.picture.is_none() => canvas.write_notice(&format!("Waiting for {}", tile.name)),
             None => {}
         }
         let name = if percent == 100 { tile.name.clone() } else { format!("{} at {percent} %", tile.name) };
-        let words = if tile.line.is_empty() { name } else { format!("{name}: {}", tile.line) };
+        let words = if tile.line.is_empty() || says.is_some() { name } else { format!("{name}: {}", tile.line) };
         let lines: Vec<_> = letters.wrap(&words, width).into_iter().take(1).collect();
         canvas.write(&lines, letters, height.saturating_sub(3 * letters.line() / 2), false);
         for row in self.cell.rchunks_exact_mut(width).take(BAR_ROWS) {
@@ -379,6 +391,14 @@ mod tests {
         };
         assert!(rows(0..640, 0..300) == 0 && rows(0..640, 300..360) > 20, "a name under a picture");
         assert!(rows(640..1280, 0..300) > 20, "and why there is none");
+        // In a person's language, and without the line.
+        first.status(&Status { line: "a line".to_owned(), ..Status::default() });
+        sheet.renew(&grid);
+        let lines = |sheet: &Sheet| sheet.pixels().1.iter().filter(|pixel| **pixel & 0xff > 200).count();
+        let before = lines(&sheet);
+        second.notice(Some("looking"));
+        grid.set_words(Arc::new(|said| format!("{said} {said} {said} {said}")));
+        assert!(sheet.renew(&grid) && lines(&sheet) != before);
         second.say("robert records this call");
         assert_eq!(grid.take_said(), ["robert records this call"]);
         first.cover();

@@ -48,9 +48,11 @@ use crate::report::Status;
 #[cfg(feature = "window")]
 pub use self::face::{Face, Layer, Press, Said, SharedFace};
 #[cfg(feature = "window")]
-pub use self::grid::{Emphasis, Grid, Sheet, Tile};
+pub use self::grid::{Emphasis, Grid, Says, Sheet, Tile};
 pub use self::headless::Headless;
 pub use self::recorder::Recorder;
+#[cfg(feature = "window")]
+pub use self::self_view::{Corner, OwnPlace};
 pub use self::spec::{HELP, SinkSpec, UnknownSink, open};
 pub use self::video_output::{VideoOutputError, VideoOutputProblem};
 pub use self::virtual_camera::VirtualCamera;

@@ -23,14 +23,14 @@ use sound::click::Metre;
 
 use self::composition::{Composition, comfortable};
 pub use self::held::HeldWindow;
-use self::pane::{Key, Pane};
+use self::pane::{Key, Mouse, Pane};
 use self::with_minifb::MinifbPane;
 use self::with_winit::WinitPane;
 use super::awake::Awake;
 use super::face::{Layer, Press, Said};
 use super::keys::{Escape, Pointer};
 use super::levels::Levels;
-use super::self_view::SelfView;
+use super::self_view::{OwnPlace, SelfView};
 use super::{Sink, SinkError, WindowParts, Wish, snapshot};
 use crate::report::Status;
 use crate::sound::Audible;
@@ -80,23 +80,24 @@ impl Window {
     /// Opens the window.
     pub fn open(fullscreen: bool, parts: WindowParts) -> Result<Self, SinkError> {
         let pane = open_pane(parts.backend, fullscreen)?;
-        Self::on(pane, None, fullscreen, parts)
+        Self::on(pane, None, OwnPlace::default(), fullscreen, parts)
     }
 
     /// Shows pictures in a window that is open already, under its face.
     pub fn within(held: &HeldWindow, parts: WindowParts) -> Result<Self, SinkError> {
-        Self::on(Box::new(held.clone()), Some(held.layer()), false, parts)
+        Self::on(Box::new(held.clone()), Some(held.layer()), held.own_place(), false, parts)
     }
 
     fn on(
         pane: Box<dyn Pane>,
         face: Option<Arc<Mutex<Layer>>>,
+        place: OwnPlace,
         fullscreen: bool,
         parts: WindowParts,
     ) -> Result<Self, SinkError> {
         let WindowParts { status_line, own, latency_limit, sound, .. } = parts;
         let mut opened = Self {
-            composition: Composition::new(pane.size(), status_line, own).under(face),
+            composition: Composition::new(pane.size(), status_line, own, place).under(face),
             pane,
             fullscreen: false,
             converter: None,
@@ -166,8 +167,12 @@ impl Window {
     fn look(&mut self) -> Result<(), SinkError> {
         let news = self.pane.look(Duration::ZERO)?;
         self.is_stale |= news.is_bare || !news.keys.is_empty();
-        let clicked = news.clicks.into_iter().filter_map(|at| self.composition.pixel_at(at));
-        self.picks.extend(clicked.map(Pick::At));
+        for act in &news.mouse {
+            if let Mouse::Down(at) = *act {
+                self.picks.extend(self.composition.pixel_at(at).map(Pick::At));
+            }
+        }
+        self.hold_own(&news.mouse);
         let keys = news.keys.into_iter().chain(self.renew()?);
         for key in keys {
             let now = clock::now();
@@ -263,6 +268,19 @@ impl Window {
             }
         }
         Ok(())
+    }
+
+    /// Lets the pointer take the own picture to another corner.
+    fn hold_own(&mut self, mouse: &[Mouse]) {
+        let size = self.pane.size();
+        let Some(own) = &mut self.composition.own else { return };
+        for act in mouse {
+            match *act {
+                Mouse::Down(at) => own.grab(at, size),
+                Mouse::Up => self.is_stale |= own.release(size),
+            }
+        }
+        self.is_stale |= self.pane.pointer().is_some_and(|at| own.drag(at, size));
     }
 
     /// Makes the pages of a face anew; returns what its buttons mean.

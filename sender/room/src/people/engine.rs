@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) struct Shown {
     pub(super) people: Vec<Person>,
     pub(super) state: State,
-    pub(super) handle: Option<Handle>,
+    pub(super) handles: Vec<Handle>,
     pub(super) answer: Answer,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn run(mut self, queue: &Receiver<Order>) {
-        self.go_home(None);
+        self.go_home(BTreeSet::new());
         loop {
             // Without a call nothing changes by itself.
             let order = match &self.call {
@@ -73,10 +73,10 @@ impl Engine {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Call(key) => self.begin(key, false),
+            Order::Call(keys) => self.begin(&keys, false),
             Order::Take(key) => {
                 if self.ringing.contains(&key) {
-                    self.begin(key, true);
+                    self.begin(&[key], true);
                 }
             }
             Order::Decline(key) => {
@@ -93,20 +93,20 @@ impl Engine {
                 if answer == Answer::AtOnce
                     && let Some(&key) = self.ringing.first()
                 {
-                    self.begin(key, true);
+                    self.begin(&[key], true);
                 }
             }
             Order::Reload => self.reload(),
             Order::Removed(key, is_listed) => self.on_removed(key, is_listed),
             Order::AtDoor(at_door) => self.at_door(at_door),
-            Order::Opened(handle) => self.on_opened(*handle),
+            Order::Opened(handles) => self.on_opened(handles),
             Order::CallEnded(ended) => self.on_ended(ended),
             Order::Close => {}
         }
     }
 
-    /// Begins to wait for all who are known; `ended`: the one with whom a call has just ended.
-    fn go_home(&mut self, ended: Option<PublicKey>) {
+    /// Begins to wait for all who are known; `ended`: those with whom a call has just ended.
+    fn go_home(&mut self, ended: BTreeSet<PublicKey>) {
         self.home = None;
         // Whoever is there says so again.
         let last_ms = Some(clock::unix_ms());
@@ -132,7 +132,7 @@ impl Engine {
             Ok(known) => {
                 let is_another = self.take(known);
                 if is_another && self.call.is_none() {
-                    self.go_home(None);
+                    self.go_home(BTreeSet::new());
                 }
             }
             Err(failure) => self.tell(Event::Trouble(failure.message)),
@@ -182,7 +182,7 @@ impl Engine {
             AtDoor::Rings(_) => {
                 self.ringing.insert(key);
                 match self.answer {
-                    Answer::AtOnce if self.call.is_none() => self.begin(key, true),
+                    Answer::AtOnce if self.call.is_none() => self.begin(&[key], true),
                     _ => self.tell_of(key, Event::Rings),
                 }
             }
@@ -191,7 +191,7 @@ impl Engine {
                     self.kept(|history| history.on_reason(key, now, What::Missed));
                     self.tell_of(key, |who| Event::RingEnded(who, true));
                 }
-                if let Some(call) = self.call.as_mut().filter(|call| call.who.key == key && call.is_taken) {
+                if let Some(call) = self.call.as_mut().filter(|call| call.has(key) && call.is_taken) {
                     call.hang_up(Why::There);
                 }
             }
@@ -201,56 +201,61 @@ impl Engine {
         self.show();
     }
 
-    /// Begins a call; `is_taken`: the other side's, which rings.
-    fn begin(&mut self, key: PublicKey, is_taken: bool) {
-        let Some(who) = self.who(&key).filter(|_| self.call.is_none()) else { return };
+    /// Begins a call with all of them; `is_taken`: that of the only one, who rings.
+    fn begin(&mut self, keys: &[PublicKey], is_taken: bool) {
+        let who: Vec<_> = keys.iter().filter_map(|key| self.who(key)).collect();
+        if who.is_empty() || who.len() != keys.len() || self.call.is_some() {
+            return;
+        }
         // Whoever calls somebody that rings takes that call.
-        let is_taken = is_taken || self.ringing.contains(&key);
-        if self.ringing.remove(&key) {
-            self.tell(Event::RingEnded(who.clone(), false));
+        let is_taken = who.len() == 1 && (is_taken || self.ringing.contains(&who[0].key));
+        for who in &who {
+            if self.ringing.remove(&who.key) {
+                self.tell(Event::RingEnded(who.clone(), false));
+            }
         }
         match start(self.flags.clone(), self.host.clone(), who.clone(), is_taken, self.orders.clone()) {
             Ok(call) => {
                 self.call = Some(call);
-                self.tell(Event::Begins(who));
+                who.into_iter().for_each(|who| self.tell(Event::Begins(who)));
             }
             Err(failure) => self.tell(Event::Trouble(failure.message)),
         }
         self.show();
     }
 
-    fn on_opened(&mut self, handle: Handle) {
+    fn on_opened(&mut self, handles: Vec<Handle>) {
         let Some(call) = &mut self.call else { return };
-        let taken = call.is_taken.then_some(call.who.key);
+        let taken: Vec<_> = call.members.iter().map(|member| member.who.key).collect();
         // The call opens the same ports.
         if let Some(home) = self.home.take() {
-            home.leave(taken);
+            home.leave(&taken);
         }
-        call.go(handle.clone());
+        call.go(&handles);
         for key in std::mem::take(&mut self.ringing) {
             self.tell_of(key, |who| Event::RingEnded(who, false));
         }
-        lock(&self.shown).handle = Some(handle);
+        lock(&self.shown).handles = handles;
         self.show();
     }
 
     fn on_ended(&mut self, ended: Result<(), Failure>) {
         let Some(call) = self.call.take() else { return };
-        let who = call.who.clone();
-        let was_connected = call.was_connected;
-        let why = call.joined(ended);
+        let ended = call.joined(ended);
         let now = clock::unix_ms();
-        let is_known = self.who(&who.key).is_some();
-        if is_known && was_connected {
-            self.kept(|history| history.on_call(who.key, now));
-        } else if let (true, Why::Kept(what)) = (is_known, &why) {
-            let what = what.clone();
-            self.kept(|history| history.on_reason(who.key, now, what));
+        for (who, was_connected, why) in &ended {
+            let is_known = self.who(&who.key).is_some();
+            if is_known && *was_connected {
+                self.kept(|history| history.on_call(who.key, now));
+            } else if let (true, Why::Kept(what)) = (is_known, why) {
+                self.kept(|history| history.on_reason(who.key, now, what.clone()));
+            }
         }
-        lock(&self.shown).handle = None;
+        lock(&self.shown).handles.clear();
         self.reload_quietly();
-        self.go_home(Some(who.key).filter(|_| was_connected && why == Why::Here));
-        self.tell(Event::Ended(who, why));
+        let left = ended.iter().filter(|(_, was_connected, why)| *was_connected && *why == Why::Here);
+        self.go_home(left.map(|(who, ..)| who.key).collect());
+        ended.into_iter().for_each(|(who, _, why)| self.tell(Event::Ended(who, why)));
         self.show();
     }
 
@@ -277,9 +282,10 @@ impl Engine {
 
     /// Shows what has changed.
     pub(super) fn show(&self) {
-        let in_call = self.call.as_ref().filter(|call| call.is_connected).map(|call| call.who.key);
+        let members = self.call.iter().flat_map(|call| &call.members).filter(|member| member.is_connected);
+        let in_call: BTreeSet<_> = members.map(|member| member.who.key).collect();
         let presence = |key: &PublicKey| match self.presences.get(key) {
-            _ if in_call == Some(*key) => Presence::InCall,
+            _ if in_call.contains(key) => Presence::InCall,
             None | Some(presence::Presence::Away { last_ms: None }) => Presence::Unknown,
             Some(presence::Presence::Here) => Presence::There,
             Some(presence::Presence::Likely) => Presence::Likely,

@@ -35,6 +35,8 @@ pub enum Event {
     Trouble(String),
     /// Another start of the program asks this one to show itself.
     Raise,
+    /// Another start of the program was given this link.
+    Linked(String),
 }
 
 /// Reason for the end of a call.
@@ -75,5 +77,12 @@ pub enum State {
         since_ms: u64,
         /// The obstacle between the two, while they are apart.
         why_not: Option<Obstacle>,
+    },
+    /// In a call with several at once, or calling them.
+    InBand {
+        /// All of them.
+        who: Vec<Who>,
+        /// Time since when, milliseconds since 1970.
+        since_ms: u64,
     },
 }

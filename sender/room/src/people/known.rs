@@ -8,15 +8,15 @@ use common::config::{
 use net::failure::Failure;
 use net::reach::PeersFile;
 use sending::source::SourceSpec;
-use shell::cli::{CommonFlags, call};
+use shell::cli::{CommonFlags, call, call_all};
 use shell::config::load;
 use showing::Resolved;
 
 /// All that a call with somebody takes.
-pub(super) struct CallConfig {
-    pub(super) config: SenderConfig,
-    pub(super) source: SourceSpec,
-    pub(super) receiving: Resolved,
+pub(crate) struct CallConfig {
+    pub(crate) config: SenderConfig,
+    pub(crate) source: SourceSpec,
+    pub(crate) receiving: Resolved,
 }
 
 /// The people who are known, and the way in which each is waited for.
@@ -71,16 +71,28 @@ pub(super) fn known(flags: &CommonFlags) -> Result<Known, Failure> {
 }
 
 /// Reads what a call with the person of this key takes.
-pub(super) fn call_with(flags: &CommonFlags, key: &PublicKey) -> Result<CallConfig, Failure> {
+pub(crate) fn call_with(flags: &CommonFlags, key: &PublicKey) -> Result<CallConfig, Failure> {
     let (mut file, path) = read(flags)?;
     let path = path.as_deref();
     call(flags, Some(&key.to_string()), &mut file)?;
-    let config = checked(&file, path)?;
+    config_of(&file, path)
+}
+
+/// Reads what a call with each of these takes, all at once, in their order.
+pub(super) fn band_with(flags: &CommonFlags, keys: &[PublicKey]) -> Result<Vec<CallConfig>, Failure> {
+    let (file, path) = read(flags)?;
+    let names: Vec<_> = keys.iter().map(PublicKey::to_string).collect();
+    let files = call_all(flags, &names, &file)?;
+    files.iter().zip(0..).map(|(file, place)| config_of(&calling::of_member(file, place), path.as_deref())).collect()
+}
+
+fn config_of(file: &ConfigFile, path: Option<&Path>) -> Result<CallConfig, Failure> {
+    let config = checked(file, path)?;
     if config.shared.tuned {
         kernels::tune::use_tuned_settings();
     }
     let source = SourceSpec::parse(&file.video.source)?;
-    let receiving = calling::of_one_file(&file, &[], path)?;
+    let receiving = calling::of_one_file(file, &[], path)?;
     Ok(CallConfig { config, source, receiving })
 }
 

@@ -17,6 +17,7 @@ mod person;
 pub use calling::{Handle, Stage};
 
 pub use self::event::{Event, State, Who, Why};
-pub use self::host::{Host, OpenSinks};
+pub use self::host::{Host, OpenSinks, ShowBand};
+pub(crate) use self::known::call_with;
 pub use self::people::People;
 pub use self::person::{Answer, Person, Presence, Reason, What};

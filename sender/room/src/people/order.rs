@@ -9,7 +9,8 @@ use super::person::Answer;
 
 /// An instruction, or news for the thread.
 pub(super) enum Order {
-    Call(PublicKey),
+    /// All of them, at once.
+    Call(Vec<PublicKey>),
     Take(PublicKey),
     Decline(PublicKey),
     HangUp,
@@ -19,7 +20,7 @@ pub(super) enum Order {
     Removed(PublicKey, bool),
     AtDoor(AtDoor),
     /// All that the call needs is open.
-    Opened(Box<Handle>),
+    Opened(Vec<Handle>),
     CallEnded(Result<(), Failure>),
     Close,
 }

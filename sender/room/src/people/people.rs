@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 
 use calling::Handle;
 use common::config::{PublicKey, SharedConfig};
+use common::reach::Ticket;
 use net::failure::Failure;
 use net::lock::lock;
 use shell::cli::CommonFlags;
@@ -21,8 +22,9 @@ use super::person::{Answer, Person};
 
 /// Name of the program at its control socket.
 const PROGRAM: &str = "duet";
-/// The wish of a second start.
-const RAISE: &str = "show=now";
+/// The wish of a second start, and its value without a link.
+const RAISE: &str = "show";
+const NOW: &str = "now";
 
 /// The people that this machine knows. Clones are the same.
 #[derive(Clone)]
@@ -38,28 +40,39 @@ struct Inner {
 
 impl People {
     /// Reads who is known, as `flags` and the files say that the daemons read, and begins to listen for all of them. A second program
-    /// of the same user finds the first, asks it to show itself and gets none.
-    pub fn open(flags: CommonFlags, host: Host) -> Result<Option<(Self, Receiver<Event>)>, Failure> {
+    /// of the same user finds the first, asks it to show itself, with the `link` that it was started with, and gets none.
+    pub fn open(
+        flags: CommonFlags,
+        host: Host,
+        link: Option<&str>,
+    ) -> Result<Option<(Self, Receiver<Event>)>, Failure> {
+        let link = link.and_then(Ticket::find_in).and_then(Result::ok);
+        let wish = format!("{RAISE}={}", link.map_or_else(|| NOW.to_owned(), |ticket| ticket.link()));
         let known = known::known(&flags)?;
         let shared = known.shared.clone();
-        if control::ask_running(PROGRAM, &shared, RAISE) {
+        if control::ask_running(PROGRAM, &shared, &wish) {
             return Ok(None);
         }
         let (events, heard) = channel();
         let raise = {
             let (events, host) = (Mutex::new(events.clone()), host.clone());
             Box::new(move |value: &str| {
-                (value == "now").then(|| {
-                    let _ = lock(&events).send(Event::Raise);
-                    (host.wake)();
-                    "it shows itself".to_owned()
-                })
+                let link = match value {
+                    NOW => None,
+                    link => Some(Ticket::find_in(link)?.ok()?.link()),
+                };
+                let events = lock(&events);
+                for event in link.map(Event::Linked).into_iter().chain([Event::Raise]) {
+                    let _ = events.send(event);
+                }
+                (host.wake)();
+                Some("it shows itself".to_owned())
             })
         };
-        let settings = vec![Setting { key: "show", takes: "now".to_owned(), set: raise }];
+        let settings = vec![Setting { key: RAISE, takes: "now, or a link".to_owned(), set: raise }];
         let control = control::serve(PROGRAM, &shared, settings);
         // Of two that start at once one has the socket.
-        if control.is_none() && control::ask_running(PROGRAM, &shared, RAISE) {
+        if control.is_none() && control::ask_running(PROGRAM, &shared, &wish) {
             return Ok(None);
         }
         let (history, trouble) = History::read(&shared);
@@ -98,9 +111,14 @@ impl People {
         lock(&self.0.shown).state.clone()
     }
 
-    /// Returns what a window shows and steers of the call of now.
+    /// Returns what a window shows and steers of the call of now; of one with several that with the first.
     pub fn handle(&self) -> Option<Handle> {
-        lock(&self.0.shown).handle.clone()
+        lock(&self.0.shown).handles.first().cloned()
+    }
+
+    /// Returns the same of each with whom a call is on.
+    pub fn handles(&self) -> Vec<Handle> {
+        lock(&self.0.shown).handles.clone()
     }
 
     /// Reads the files again: somebody was introduced, or a setting was changed. It holds from the next call.
@@ -110,7 +128,12 @@ impl People {
 
     /// Calls that person; takes the call, if that person's rings. Does nothing in a call.
     pub fn call(&self, key: &PublicKey) {
-        self.order(Order::Call(*key));
+        self.order(Order::Call(vec![*key]));
+    }
+
+    /// Calls all of them at once, three at most; whoever of them rings is taken. Each of them must call all the others.
+    pub fn call_together(&self, keys: &[PublicKey]) {
+        self.order(Order::Call(keys.to_vec()));
     }
 
     /// Takes the call that rings.

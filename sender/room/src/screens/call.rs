@@ -73,6 +73,8 @@ impl Screens {
                 let is_recorded = *is_recording || *they_record;
                 let line =
                     call.line.split_once('\n').filter(|_| is_recorded).map_or(call.line.as_str(), |(_, rest)| rest);
+                // Without a picture there is nothing to tell of it.
+                let line = if call.notice.is_some() { "" } else { line };
                 let sentence = self.words.of_engine(call.message.as_deref().or(call.alert.as_deref()).unwrap_or(line));
                 let signs = [(*is_recording, "you-record"), (*they_record, "they-record"), (*they_hide, "they-hide")];
                 let said: Vec<_> =

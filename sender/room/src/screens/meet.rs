@@ -1,5 +1,6 @@
 //! The two pages by which people get to know each other: the one that makes a link, and the one that has got it.
 
+use common::reach::{NAME_MAX, told_name};
 use egui::{RichText, Spinner, TextEdit, Ui};
 
 use super::parts::{aside, card, code, field, heading, picture, primary, quiet, title};
@@ -7,7 +8,6 @@ use super::{Page, Screens, waits};
 use crate::face::theme;
 use crate::facts::{Act, Facts, Meeting};
 
-const NAME_MAX: usize = 32;
 /// Letters of a link at most: more than any has.
 const LINK_MAX: usize = 4096;
 /// Side of a code, points.
@@ -22,15 +22,15 @@ impl Screens {
             return card(ui, |ui| self.ask_for_dht(ui));
         }
         match &facts.meeting {
-            Meeting::Invites { name, link } => card(ui, |ui| self.show_link(ui, name, link.as_deref())),
-            Meeting::Met(name) => card(ui, |ui| self.show_met(ui, "invite-done", name)),
+            Meeting::Invites(link) => card(ui, |ui| self.show_link(ui, link.as_deref())),
+            Meeting::Met(name) => card(ui, |ui| self.show_met(ui, "invite-done", name.as_deref())),
             other => card(ui, |ui| {
                 self.show_failed(ui, other);
                 aside(ui, &self.words.say("invite-what"));
-                let entered = field(ui, &self.words.say("name-of-other"), &mut self.typed.name, NAME_MAX);
+                let entered = facts.machine.name.is_empty() && self.show_own_name(ui);
                 if primary(ui, &self.words.say("invite-make")).clicked() || entered {
-                    let name = self.name();
-                    self.acts.push(Act::Invite(name));
+                    self.be_called();
+                    self.acts.push(Act::Invite);
                 }
             }),
         }
@@ -50,11 +50,11 @@ impl Screens {
         });
     }
 
-    fn show_link(&mut self, ui: &mut Ui, name: &str, link: Option<&str>) {
+    fn show_link(&mut self, ui: &mut Ui, link: Option<&str>) {
         let Some(link) = link else {
             return self.show_wait(ui, "invite-making");
         };
-        heading(ui, &self.words.of_name("invite-send", name));
+        heading(ui, &self.words.say("invite-send"));
         show_line(ui, link);
         self.show_copy(ui, link);
         aside(ui, &self.words.say("invite-keep"));
@@ -86,7 +86,7 @@ impl Screens {
                     self.show_copy(ui, answer);
                 }
             }),
-            Meeting::Met(name) => card(ui, |ui| self.show_met(ui, "join-done", name)),
+            Meeting::Met(name) => card(ui, |ui| self.show_met(ui, "join-done", name.as_deref())),
             other => card(ui, |ui| {
                 self.show_failed(ui, other);
                 aside(ui, &self.words.say("join-what"));
@@ -97,11 +97,11 @@ impl Screens {
                 if !link.is_empty() && !is_link {
                     ui.label(RichText::new(self.words.say("join-bad")).color(theme::BAD));
                 }
-                let named = field(ui, &self.words.say("name-of-other"), &mut self.typed.name, NAME_MAX);
+                let named = facts.machine.name.is_empty() && self.show_own_name(ui);
                 let join = ui.add_enabled_ui(is_link, |ui| primary(ui, &self.words.say("join-do")).clicked()).inner;
                 if is_link && (join || entered || named) {
-                    let name = self.name();
-                    self.acts.push(Act::Join { link, name });
+                    self.be_called();
+                    self.acts.push(Act::Join(link));
                 }
             }),
         }
@@ -112,6 +112,7 @@ impl Screens {
         let is_on = facts.machine.reads;
         if is_on {
             aside(ui, &self.words.say("code-hold"));
+            self.show_camera_trouble(ui, &facts.machine);
             if let Some(preview) = &facts.machine.preview {
                 picture(ui, preview, &self.words.say("preview"));
             }
@@ -127,7 +128,15 @@ impl Screens {
         self.go(Page::Join);
     }
 
-    fn show_met(&mut self, ui: &mut Ui, key: &str, name: &str) {
+    /// Shows that both know each other; no name: they did before.
+    fn show_met(&mut self, ui: &mut Ui, key: &str, name: Option<&str>) {
+        let Some(name) = name else {
+            heading(ui, &self.words.say("met-again"));
+            if primary(ui, &self.words.say("done")).clicked() {
+                self.go(Page::People);
+            }
+            return;
+        };
         heading(ui, &self.words.of_name(key, name));
         ui.horizontal_wrapped(|ui| {
             if primary(ui, &self.words.of_name("call-now", name)).clicked() {
@@ -161,12 +170,20 @@ impl Screens {
         }
     }
 
-    /// Returns the name typed, made one that the file of people takes.
-    pub(super) fn name(&self) -> String {
-        let dashed = self.typed.name.trim().replace(char::is_whitespace, "-");
-        let name: String =
-            dashed.chars().filter(|c| c.is_alphanumeric() || "-_.".contains(*c)).take(NAME_MAX).collect();
-        if name.is_empty() { self.say("unnamed") } else { name }
+    /// Shows the field for the name of the person here; true if Enter was pressed in it.
+    pub(super) fn show_own_name(&mut self, ui: &mut Ui) -> bool {
+        let entered = field(ui, &self.words.say("own-name"), &mut self.typed.own, NAME_MAX);
+        aside(ui, &self.words.say("own-name-what"));
+        entered
+    }
+
+    /// Takes the name that was typed, as far as it can be one.
+    pub(super) fn be_called(&mut self) {
+        self.typed.own = told_name(&self.typed.own);
+        if self.typed.own != self.typed.own_before {
+            self.typed.own_before.clone_from(&self.typed.own);
+            self.acts.push(Act::BeCalled(self.typed.own.clone()));
+        }
     }
 }
 

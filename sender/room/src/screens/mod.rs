@@ -40,7 +40,10 @@ pub(crate) struct Screens {
 
 #[derive(Default)]
 struct Typed {
-    name: String,
+    /// Name by which the person here goes.
+    own: String,
+    /// The same as it is written.
+    own_before: String,
     link: String,
     answer: String,
     text: String,
@@ -48,6 +51,10 @@ struct Typed {
     renames: Option<(common::config::PublicKey, String)>,
     /// The person to be removed, if that is sure.
     removes: Option<common::config::PublicKey>,
+    /// The person whose further buttons are shown.
+    opened: Option<common::config::PublicKey>,
+    /// Those who are ticked to be called together; none: nobody is asked to tick.
+    ticked: Option<Vec<common::config::PublicKey>>,
     details_shown: bool,
     /// True while sliders stand in place of the buttons of a call.
     adjusts: bool,
@@ -57,6 +64,12 @@ struct Typed {
 impl Screens {
     pub(crate) fn new(words: Words, page: Page) -> Self {
         Self { words, page, typed: Typed::default(), acts: Vec::new() }
+    }
+
+    /// Puts the name of the person here into its fields.
+    pub(crate) fn is_called(&mut self, name: &str) {
+        name.clone_into(&mut self.typed.own);
+        name.clone_into(&mut self.typed.own_before);
     }
 
     /// Shows the page of now, between calls.
@@ -98,6 +111,9 @@ impl Screens {
     /// Shows another page.
     pub(crate) fn go(&mut self, page: Page) {
         let looks = |page| matches!(page, Page::Start | Page::Settings);
+        if looks(self.page) {
+            self.be_called();
+        }
         if looks(page) != looks(self.page) {
             self.acts.push(Act::Preview(looks(page)));
         }
@@ -122,7 +138,7 @@ impl Screens {
 
 /// Returns true while an introduction waits for something.
 fn waits(meeting: &Meeting) -> bool {
-    matches!(meeting, Meeting::Invites { .. } | Meeting::Joins { .. })
+    matches!(meeting, Meeting::Invites(_) | Meeting::Joins { .. })
 }
 
 #[cfg(test)]

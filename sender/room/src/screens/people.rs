@@ -1,17 +1,18 @@
 //! Those who are known, and the one who calls.
 
+use common::reach::NAME_MAX;
 use egui::{RichText, Ui};
 
 use super::parts::{aside, at_right, card, centred, ending, field, heading, mark, portrait, primary, quiet};
 use super::{Page, Screens};
 use crate::face::theme;
 use crate::facts::{Act, Facts};
+use crate::line::Course;
 use crate::people::{Person, Presence, Who};
+use shell::cli::OTHERS_MAX;
 
 /// Width under which buttons stand below a name, points.
 const NARROW: f32 = 560.0;
-/// Letters of a name at most, as the file of people takes them.
-const NAME_MAX: usize = 32;
 /// Reasons that are shown.
 const REASONS_MAX: usize = 4;
 
@@ -37,10 +38,15 @@ impl Screens {
         } else {
             heading(ui, &self.say("people"));
             for person in &facts.people {
-                card(ui, |ui| self.show_person(ui, person, facts.now_ms));
+                card(ui, |ui| self.show_person(ui, person, facts));
             }
         }
         ui.add_space(4.0);
+        if self.typed.ticked.is_some() {
+            aside(ui, &self.words.say("together-what"));
+            ui.horizontal_wrapped(|ui| self.show_together(ui, facts));
+            return;
+        }
         ui.horizontal_wrapped(|ui| {
             let is_next = facts.people.is_empty() && facts.offered.is_none();
             let invited = if is_next { primary(ui, &invite) } else { quiet(ui, &invite) };
@@ -50,6 +56,7 @@ impl Screens {
             if quiet(ui, &join).clicked() {
                 self.go(Page::Join);
             }
+            self.show_together(ui, facts);
         });
         self.show_reasons(ui, facts);
     }
@@ -85,7 +92,7 @@ impl Screens {
         }
     }
 
-    fn show_person(&mut self, ui: &mut Ui, person: &Person, now_ms: u64) {
+    fn show_person(&mut self, ui: &mut Ui, person: &Person, facts: &Facts) {
         if let Some((_, name)) = self.typed.renames.as_mut().filter(|(key, _)| *key == person.key) {
             let entered = field(ui, &self.words.say("name-of-other"), name, NAME_MAX);
             let name = name.clone();
@@ -123,44 +130,137 @@ impl Screens {
         };
         let mut state = self.say(state);
         if let Some(last) = person.last_call_ms {
-            let when = ago(now_ms.saturating_sub(last));
+            let when = self.ago(facts.now_ms.saturating_sub(last));
             state = format!("{state} · {}", self.words.with("last-call", &[("when", when.into())]));
         }
         let is_narrow = ui.available_width() < NARROW;
+        let is_tested = matches!(&facts.line, Some((key, Course::Runs)) if *key == person.key);
         ui.horizontal(|ui| {
             portrait(ui, &person.name, 44.0, Some(point));
             ui.vertical(|ui| {
                 if !is_narrow {
-                    ui.set_max_width(ui.available_width() - 330.0);
+                    ui.set_max_width(ui.available_width() - 230.0);
                 }
                 ui.spacing_mut().item_spacing.y = 2.0;
                 heading(ui, &person.name);
                 aside(ui, &state);
             });
             if !is_narrow {
-                at_right(ui, |ui| self.show_buttons(ui, person, true));
+                at_right(ui, |ui| self.show_buttons(ui, person, is_tested, true));
             }
         });
         if is_narrow {
-            ui.horizontal_wrapped(|ui| self.show_buttons(ui, person, false));
+            ui.horizontal_wrapped(|ui| self.show_buttons(ui, person, is_tested, false));
+        }
+        if self.typed.opened == Some(person.key) {
+            ui.horizontal_wrapped(|ui| self.show_more(ui, person, is_tested));
+        }
+        if let Some((_, course)) = facts.line.as_ref().filter(|(key, _)| *key == person.key) {
+            self.show_line(ui, &person.name, course);
         }
     }
 
-    fn show_buttons(&mut self, ui: &mut Ui, person: &Person, from_right: bool) {
-        let mut shown = ["call", "rename", "remove"];
-        if from_right {
-            shown.reverse();
-        }
-        for key in shown {
-            let text = self.words.say(key);
-            let clicked = if key == "call" { primary(ui, &text) } else { quiet(ui, &text) }.clicked();
-            if clicked {
-                match key {
-                    "call" => self.acts.push(Act::Call(person.key)),
-                    "rename" => self.typed.renames = Some((person.key, person.name.clone())),
-                    _ => self.typed.removes = Some(person.key),
+    /// Shows the buttons that are wanted often, or the box to tick.
+    fn show_buttons(&mut self, ui: &mut Ui, person: &Person, is_tested: bool, from_right: bool) {
+        if let Some(ticked) = &mut self.typed.ticked {
+            let mut is_ticked = ticked.contains(&person.key);
+            let is_free = is_ticked || ticked.len() < OTHERS_MAX;
+            let tick = egui::Checkbox::new(&mut is_ticked, self.words.say("tick"));
+            if ui.add_enabled(is_free, tick).changed() {
+                match is_ticked {
+                    true => ticked.push(person.key),
+                    false => ticked.retain(|key| *key != person.key),
                 }
             }
+            return;
+        }
+        let call = |screens: &mut Self, ui: &mut Ui| {
+            // A test has the port of the two.
+            let called = ui.add_enabled_ui(!is_tested, |ui| primary(ui, &screens.words.say("call")).clicked());
+            if called.inner {
+                screens.acts.push(Act::Call(person.key));
+            }
+        };
+        if !from_right {
+            call(self, ui);
+        }
+        let is_open = self.typed.opened == Some(person.key);
+        if quiet(ui, &self.words.say(if is_open { "less" } else { "more" })).clicked() {
+            self.typed.opened = (!is_open).then_some(person.key);
+        }
+        if from_right {
+            call(self, ui);
+        }
+    }
+
+    /// Shows the buttons that are wanted rarely.
+    fn show_more(&mut self, ui: &mut Ui, person: &Person, is_tested: bool) {
+        let is_there = matches!(person.presence, Presence::There | Presence::Likely) && !is_tested;
+        if ui.add_enabled_ui(is_there, |ui| quiet(ui, &self.words.say("line-test")).clicked()).inner {
+            self.acts.push(Act::TestLine(person.key));
+        }
+        if quiet(ui, &self.words.say("rename")).clicked() {
+            self.typed.renames = Some((person.key, person.name.clone()));
+        }
+        if quiet(ui, &self.words.say("remove")).clicked() {
+            self.typed.removes = Some(person.key);
+        }
+    }
+
+    /// Shows how the test of the line to somebody stands.
+    fn show_line(&mut self, ui: &mut Ui, name: &str, course: &Course) {
+        match course {
+            Course::Runs => {
+                ui.horizontal_wrapped(|ui| {
+                    ui.add(egui::Spinner::new().size(18.0).color(theme::ACCENT));
+                    aside(ui, &self.words.of_name("line-runs", name));
+                });
+                return;
+            }
+            Course::Failed(why) => {
+                ui.label(RichText::new(self.words.of_engine(why)).color(theme::BAD));
+            }
+            Course::Tested(line) => {
+                for key in line.verdicts {
+                    ui.label(RichText::new(self.words.say(key)).color(theme::TEXT));
+                }
+                let number = |value: f64| if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
+                let mut figures = self.words.with(
+                    "line-figures",
+                    &[
+                        ("there", number(line.there).into()),
+                        ("ms", format!("{:.0}", line.round_trip_ms).into()),
+                        ("lost", number(line.lost_percent).into()),
+                    ],
+                );
+                if let Some(back) = line.back {
+                    figures = format!("{figures} {}", self.words.with("line-back", &[("back", number(back).into())]));
+                }
+                aside(ui, &figures);
+                aside(ui, &self.words.say("line-taken"));
+            }
+        }
+        if quiet(ui, &self.words.say("close")).clicked() {
+            self.acts.push(Act::ForgetLine);
+        }
+    }
+
+    /// Shows the way to call several at once.
+    fn show_together(&mut self, ui: &mut Ui, facts: &Facts) {
+        let Some(ticked) = &mut self.typed.ticked else {
+            if facts.people.len() > 1 && quiet(ui, &self.words.say("together")).clicked() {
+                (self.typed.ticked, self.typed.opened) = (Some(Vec::new()), None);
+            }
+            return;
+        };
+        ticked.retain(|key| facts.people.iter().any(|person| person.key == *key));
+        let count = ticked.len();
+        let text = self.words.with("together-call", &[("count", count.into())]);
+        if ui.add_enabled_ui(count > 1, |ui| primary(ui, &text).clicked()).inner {
+            self.acts.extend(self.typed.ticked.take().map(Act::CallTogether));
+        }
+        if quiet(ui, &self.words.say("cancel")).clicked() {
+            self.typed.ticked = None;
         }
     }
 
@@ -175,7 +275,7 @@ impl Screens {
             ui.add_space(8.0);
             heading(ui, &self.say("reasons"));
             for (at, name, what) in reasons.into_iter().take(REASONS_MAX) {
-                aside(ui, &format!("{} · {name}: {}", ago(facts.now_ms.saturating_sub(at)), self.words.why(what)));
+                aside(ui, &format!("{} · {name}: {}", self.ago(facts.now_ms.saturating_sub(at)), self.words.why(what)));
             }
         }
     }
@@ -208,11 +308,15 @@ impl Screens {
     }
 }
 
-/// Returns a time that has passed, short: 12 min, 3 h, 5 d.
-fn ago(ms: u64) -> String {
-    match ms / 60_000 {
-        minutes @ ..60 => format!("−{minutes} min"),
-        minutes @ ..2880 => format!("−{} h", minutes / 60),
-        minutes => format!("−{} d", minutes / 1440),
+impl Screens {
+    /// Returns a time that has passed, short: 12 min, 3 h, 5 d.
+    fn ago(&self, ms: u64) -> String {
+        let with = |key, count: u64| self.words.with(key, &[("count", count.into())]);
+        match ms / 60_000 {
+            0 => self.say("ago-now"),
+            minutes @ ..60 => with("ago-minutes", minutes),
+            minutes @ ..2880 => with("ago-hours", minutes / 60),
+            minutes => with("ago-days", minutes / 1440),
+        }
     }
 }

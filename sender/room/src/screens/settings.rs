@@ -14,6 +14,25 @@ use crate::trial::Standing;
 const LEVEL_DB: f32 = 60.0;
 const LEVEL_WIDTH: f32 = 320.0;
 
+/// Checks of the doctor, each with its name in the catalogue.
+const TITLES: [(&str, &str); 15] = [
+    ("socket buffers", "title-buffers"),
+    ("real-time priority", "title-priority"),
+    ("clock", "title-clock"),
+    ("mtu", "title-packets"),
+    ("router", "title-router"),
+    ("port", "title-port"),
+    ("udp", "title-outside"),
+    ("ipv6", "title-ipv6"),
+    ("relay", "title-relay"),
+    ("calls", "title-calls"),
+    ("dht", "title-dht"),
+    ("backend", "title-computes"),
+    ("graphics card", "title-graphics"),
+    ("camera", "camera"),
+    ("configuration", "title-configuration"),
+];
+
 impl Screens {
     pub(super) fn show_settings(&mut self, ui: &mut Ui, facts: &Facts) {
         let is_first = self.page == Page::Start;
@@ -26,6 +45,11 @@ impl Screens {
         } else if title(ui, &self.say("settings-title"), Some(&self.say("back"))) {
             return self.go(Page::People);
         }
+        card(ui, |ui| {
+            if self.show_own_name(ui) {
+                self.be_called();
+            }
+        });
         card(ui, |ui| self.show_cameras(ui, facts));
         card(ui, |ui| {
             heading(ui, &self.words.say("sound-card"));
@@ -56,7 +80,7 @@ impl Screens {
             }
             aside(ui, &self.words.say("dht-what"));
         });
-        card(ui, |ui| self.show_checks(ui, facts.machine.checks.as_deref()));
+        card(ui, |ui| self.show_checks(ui, &facts.machine));
     }
 
     /// Shows how loud the microphone is, and the button of the tone.
@@ -83,17 +107,26 @@ impl Screens {
         if let Some(preview) = &facts.machine.preview {
             picture(ui, preview, &self.words.say("preview"));
         }
+        self.show_camera_trouble(ui, &facts.machine);
         match &facts.machine.cameras {
             None => self.show_search(ui, "camera-searching"),
             Some(cameras) => {
-                if cameras.is_empty() {
-                    aside(ui, &self.words.say("camera-none"));
-                }
                 let always = [("pattern", "camera-pattern")];
                 if let Some(spec) = self.show_choices(ui, Some(cameras), &always, &facts.machine.camera) {
                     self.acts.push(Act::ChooseCamera(spec));
                 }
             }
+        }
+    }
+
+    /// Shows why there is no picture of the camera.
+    pub(super) fn show_camera_trouble(&self, ui: &mut Ui, machine: &Machine) {
+        match (&machine.cameras, &machine.trouble) {
+            (Some(cameras), _) if cameras.is_empty() => aside(ui, &self.words.say("camera-none")),
+            (Some(_), Some(trouble)) => {
+                ui.label(RichText::new(self.words.of_engine(trouble)).color(theme::BAD));
+            }
+            _ => {}
         }
     }
 
@@ -126,10 +159,13 @@ impl Screens {
         picked
     }
 
-    fn show_checks(&mut self, ui: &mut Ui, checks: Option<&[Finding]>) {
+    fn show_checks(&mut self, ui: &mut Ui, machine: &Machine) {
         heading(ui, &self.words.say("computer"));
-        let Some(checks) = checks else { return self.show_search(ui, "checking") };
-        for Finding { status, detail, advice } in checks {
+        if let Some(mended) = &machine.mended {
+            ui.label(RichText::new(self.words.of_engine(mended)).color(theme::ACCENT));
+        }
+        let Some(checks) = &machine.checks else { return self.show_search(ui, "checking") };
+        for Finding { name, status, detail, advice, mend } in checks {
             let (sign, colour, key) = match status {
                 Status::Ok => ("✓", theme::GOOD, "check-good"),
                 Status::Warn => ("•", theme::ACCENT, "check-weak"),
@@ -139,10 +175,21 @@ impl Screens {
                 ui.label(RichText::new(sign).color(colour).family(theme::strong())).on_hover_text(self.words.say(key));
                 ui.vertical(|ui| {
                     ui.spacing_mut().item_spacing.y = 2.0;
-                    ui.add(egui::Label::new(RichText::new(self.words.of_engine(detail)).color(theme::TEXT)).wrap());
+                    let title = TITLES.iter().find(|(known, _)| known == name).map(|(_, key)| self.words.say(key));
+                    let title = RichText::new(title.as_ref().unwrap_or(name)).family(theme::strong());
+                    ui.label(title.color(theme::TEXT));
+                    let colour = if *status == Status::Ok { theme::QUIET } else { theme::TEXT };
+                    ui.add(egui::Label::new(RichText::new(self.words.of_engine(detail)).color(colour)).wrap());
                     if let Some(advice) = advice {
                         let advice = self.words.of_engine(advice);
                         ui.add(egui::Label::new(RichText::new(advice).small().color(theme::QUIET)).wrap());
+                    }
+                    if let Some(mend) = mend {
+                        let is_free = machine.mends.is_none();
+                        let pressed = ui.add_enabled_ui(is_free, |ui| quiet(ui, &self.words.say("mend")).clicked());
+                        if pressed.inner {
+                            self.acts.push(Act::Mend(*mend));
+                        }
                     }
                 });
             });

@@ -12,6 +12,8 @@ use showing::sink::Said;
 
 use super::*;
 use crate::facts::{Choice, Finding, InCall, Machine};
+use crate::line::{Course, Line};
+use crate::mend::{Mend, NOBODY_AGREED};
 use crate::people::{Person, Presence, Reason, State, What, Who};
 use crate::trial::Standing;
 use crate::words::LANGUAGES;
@@ -45,9 +47,11 @@ fn facts() -> Facts {
         about: (about.to_owned(), is_bad),
     };
     let finding = |status, detail: &str, advice: Option<&str>| Finding {
+        name: "socket buffers".to_owned(),
         status,
         detail: detail.to_owned(),
         advice: advice.map(str::to_owned),
+        mend: (status == Status::Warn).then_some(Mend::RealTime),
     };
     let machine = Machine {
         cameras: Some(vec![
@@ -71,8 +75,10 @@ fn facts() -> Facts {
         ]),
         camera: "camera:index=0".to_owned(),
         card: "auto".to_owned(),
+        trouble: Some("camera 0 cannot be opened: another program uses it: end that one".to_owned()),
         standing: Standing { is_open: true, trouble: Some("no microphone is connected".to_owned()) },
         level: Some(-23.0),
+        mended: Some(NOBODY_AGREED.to_owned()),
         ..Machine::default()
     };
     Facts {
@@ -96,9 +102,12 @@ fn pages() -> Vec<(&'static str, Page, Facts, Option<Said>)> {
     let base = facts();
     let meeting = |meeting| Facts { meeting, ..base.clone() };
     let name = || "Clara".to_owned();
-    let invites = Meeting::Invites { name: name(), link: Some(LINK.to_owned()) };
+    let invites = Meeting::Invites(Some(LINK.to_owned()));
     let long = "the other machine could not be reached before the ticket expired: did `invite` run there all the time?"
         .to_owned();
+    let line = |course| Facts { line: Some((clara().key, course)), ..base.clone() };
+    let verdicts = ["line-good", "line-practice"];
+    let tested = Line { there: 4.2, back: Some(12.0), round_trip_ms: 43.2, lost_percent: 0.4, verdicts };
     let call = Said {
         line: "Picture 43 ms behind, line good".to_owned(),
         details: vec!["line    12.0 ms".to_owned(); 12],
@@ -114,6 +123,10 @@ fn pages() -> Vec<(&'static str, Page, Facts, Option<Said>)> {
         ("searching", Page::Settings, Facts::default(), None),
         ("nobody", Page::People, Facts { news: Some(long.clone()), ..Facts::default() }, None),
         ("people", Page::People, Facts { offered: Some(LINK.to_owned()), ..base.clone() }, None),
+        ("ticking", Page::People, base.clone(), None),
+        ("opened", Page::People, line(Course::Runs), None),
+        ("tested", Page::People, line(Course::Tested(tested)), None),
+        ("untested", Page::People, line(Course::Failed(long.clone())), None),
         ("invite", Page::Invite, base.clone(), None),
         (
             "asking",
@@ -122,11 +135,12 @@ fn pages() -> Vec<(&'static str, Page, Facts, Option<Said>)> {
             None,
         ),
         ("invites", Page::Invite, meeting(invites), None),
-        ("invited", Page::Invite, meeting(Meeting::Met(name())), None),
+        ("invited", Page::Invite, meeting(Meeting::Met(Some(name()))), None),
         ("join", Page::Join, meeting(Meeting::Failed(long)), None),
         ("reading", Page::Join, Facts { machine: Machine { reads: true, ..Machine::default() }, ..base.clone() }, None),
         ("joins", Page::Join, meeting(Meeting::Joins { answer: Some(LINK.to_owned()) }), None),
-        ("joined", Page::Join, meeting(Meeting::Met(name())), None),
+        ("known", Page::Join, meeting(Meeting::Met(None)), None),
+        ("joined", Page::Join, meeting(Meeting::Met(Some(name()))), None),
         ("ringing", Page::People, Facts { rings: Some(clara()), ..base.clone() }, None),
         ("looking", Page::People, Facts { state: calling, ..base.clone() }, Some(looking)),
         ("recorded", Page::People, Facts { call: recorded(), ..base.clone() }, Some(call.clone())),
@@ -170,8 +184,11 @@ impl Shown {
 
     /// Opens what belongs to the page of that name.
     fn open(&mut self, name: &str) {
-        self.screens.typed.adjusts = name == "adjusting";
-        if self.screens.typed.adjusts {
+        let typed = &mut self.screens.typed;
+        typed.adjusts = name == "adjusting";
+        typed.ticked = (name == "ticking").then(|| vec![clara().key]);
+        typed.opened = (name == "opened").then(|| clara().key);
+        if typed.adjusts || typed.ticked.is_some() || typed.opened.is_some() {
             (0..2).for_each(|_| drop(self.pass(Vec::new())));
         }
     }
@@ -303,14 +320,16 @@ fn enter_presses_what_has_the_keyboard_and_escape_goes_back() {
 fn names_and_links_that_are_typed_become_what_the_files_take() {
     let mut screens = Screens::new(Words::of("en"), Page::Join);
     for (typed, name) in [
-        ("Clara Schumann", "Clara-Schumann"),
-        ("", "friend"),
+        ("Clara Schumann", "Clara Schumann"),
+        ("", ""),
         ("\u{202e}evil\u{202c}", "evil"),
         ("../../x", "....x"),
         (&"x".repeat(10_000), &"x".repeat(32)),
     ] {
-        screens.typed.name = typed.to_owned();
-        assert_eq!(screens.name(), name);
+        screens.typed.own = typed.to_owned();
+        screens.be_called();
+        let acts = std::mem::take(&mut screens.acts);
+        assert_eq!(acts, [Act::BeCalled(name.to_owned())], "{typed:?}");
     }
     for (text, wanted) in
         [(LINK, true), ("duet:", false), ("hello", false), ("duet:duet-ticket-A B\nC and more text", false)]

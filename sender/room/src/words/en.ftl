@@ -6,7 +6,8 @@ close = Close
 done = Done
 copy = Copy
 name-of-other = Name of the other musician
-unnamed = friend
+own-name = Your name
+own-name-what = Those to whom you are introduced from now on see it; they may call you something else.
 
 # People
 people = People
@@ -26,6 +27,28 @@ is-unknown = looking whether there
 last-call = last call { $when }
 remove-sure = Remove { $name }?
 remove-what = { $name } can then not call you any more, and a call that is under way ends. To meet again you make a new link.
+ago-now = a moment ago
+ago-minutes = { $count } min ago
+ago-hours = { $count } h ago
+ago-days = { $count } d ago
+more = More
+less = Less
+together = Call several together
+together-what = Tick the others, three at most. Each of them ticks all the others, too, and presses the same button.
+together-call = Call { $count } together
+tick = Together
+line-test = Test the line
+line-runs = The line to { $name } is being tested, which takes up to a minute
+line-fine = Pictures will be fine.
+line-good = Pictures will be good.
+line-coarse = Pictures will be coarse: the line carries little.
+line-none = The line carries no pictures: it may be in use by something else, or far too slow.
+line-together = It is short enough to play together.
+line-practice = To play together it takes practice delay: both then hear the same mix, later.
+line-far = It is too long to play together; to talk it is good.
+line-figures = { $there } Mbit/s from here to there, { $ms } ms there and back, { $lost } % lost.
+line-back = { $back } Mbit/s from there to here.
+line-taken = Calls take what the line allows.
 reasons = What happened lately
 
 # Invite
@@ -33,11 +56,12 @@ invite-title = Invite somebody
 invite-what = You get a link. Send it in any message, such as by e-mail or chat; the other musician opens it in Duet.
 invite-make = Make the link
 invite-making = Finding out how this computer can be reached
-invite-send = Send this link to { $name }
+invite-send = Send this link to the other musician
 invite-keep = It works once, for ten minutes, while this window is open.
 invite-qr = Or show it to a camera
 invite-answer = If the other side shows an answer, paste it here
 invite-done = { $name } has joined. From now on a click calls.
+met-again = You know each other already; the addresses are new.
 call-now = Call { $name } now
 
 # Join
@@ -98,7 +122,7 @@ record-failed = Nothing is recorded any more: { $reason }
 
 # First start and settings
 start-title = Welcome to Duet
-start-what = Choose your camera and sound card. Both can be changed later.
+start-what = Say who you are, and choose camera and sound card. All can be changed later.
 start-go = All right
 settings-title = Settings
 camera = Camera
@@ -115,6 +139,23 @@ tone-end = End the tone
 computer = This computer
 checking = Looking at this computer
 check-again = Look again
+title-buffers = Network buffers
+title-priority = Priority for sound
+title-clock = Time of day
+title-packets = Size of packets
+title-router = Router
+title-port = Opening a port
+title-outside = Way outside
+title-ipv6 = IPv6
+title-relay = Relay
+title-calls = Calls
+title-dht = BitTorrent’s network
+title-computes = What computes
+title-graphics = Graphics card
+title-configuration = Configuration
+mend = Mend it
+mended = That is mended.
+mended-login = That is mended: it holds once you have logged out and in again.
 check-good = Good
 check-weak = Could be better
 check-bad = Must be mended
@@ -158,6 +199,7 @@ is-likely = seems to be there
 
 # Sentences of the engine and of the doctor
 engine-behind = Picture { $ms } ms behind, { $said }
+engine-behind-about = Picture { $ms } ms behind { $about }, { $said }
 engine-delay-unknown = Picture, its delay not known yet, { $said }
 engine-line-good = line good
 engine-held = held up { $ms } ms by { $said }
@@ -245,3 +287,8 @@ engine-ipv6-unanswered = this machine has an address, but nobody outside answers
 engine-ipv6-none = none here: calls go over IPv4
 engine-relay-none = none is named in `[reach] turn`
 engine-dht-silent = BitTorrent's network does not answer, as where it is forbidden: calls go on without it
+engine-camera-forbidden = { $camera }: this user may not open the camera
+engine-camera-advice = as root: usermod -aG video NAME; log in again
+engine-not-agreed = nothing was changed: no administrator has agreed
+engine-graphics = a graphics card by { $maker } is here, and no OpenCL driver for it: the processor computes pictures
+engine-graphics-advice = install its OpenCL driver (in Debian and Ubuntu the package { $package }), and start Duet again

@@ -205,8 +205,15 @@ mod tests {
     /// The engine says what the catalogue expects of it: each run of words stands in its sources.
     #[test]
     fn the_engine_says_what_is_in_the_catalogue() {
-        let folders =
-            ["receiver/showing/src", "sender/sending/src", "common/shell/src", "common/net/src", "common/src/reach"];
+        let folders = [
+            "receiver/showing/src",
+            "sender/sending/src",
+            "common/shell/src",
+            "common/net/src",
+            "common/src/reach",
+            "sender/room/src/examination.rs",
+            "sender/room/src/mend.rs",
+        ];
         let said: String = folders.into_iter().map(sources).collect();
         for template in Template::all(LANGUAGES[0].1) {
             for words in template.words() {
@@ -222,6 +229,7 @@ mod tests {
         let german = Words::of("de");
         for (said, wanted) in [
             ("Picture 43 ms behind, line good", "Bild 43 ms später, Leitung gut"),
+            ("Picture 43 ms behind (±7 ms), line good", "Bild 43 ms später (±7 ms), Leitung gut"),
             (
                 "Picture 43 ms behind, line poor: 12 % of pictures damaged, held up 151 ms by the computer there; sound 20 ms behind",
                 "Bild 43 ms später, Leitung schlecht: 12 % der Bilder beschädigt, aufgehalten 151 ms durch den Computer dort; Ton 20 ms später",

@@ -30,6 +30,8 @@ fn a_call_rings_and_is_taken_and_both_see_texts_hidden_pictures_and_recordings_a
     let name =
         "calls::a_call_rings_and_is_taken_and_both_see_texts_hidden_pictures_and_recordings_and_another_call_follows";
     alone(name, || {
+        // As in the program itself, which goes on after a call.
+        shell::signals::serve();
         let band = Band::new(["robert", "clara"]);
         let (robert, clara) = (band.room(0), band.room(1));
         until("presence", || {
@@ -60,6 +62,7 @@ fn a_call_rings_and_is_taken_and_both_see_texts_hidden_pictures_and_recordings_a
         clara.until(&Event::Ended(band.who(0), Why::There));
         assert_eq!([robert.people.state(), clara.people.state()], [State::Home, State::Home]);
         assert!(clara.people.list()[0].last_call_ms.is_some());
+        assert!(!shell::signals::is_ending(), "the program ends with its first call");
         // Again, and the other way round, in the same processes.
         calls_and_is_taken(&band, &robert, &clara, [0, 1]);
         clara.people.hang_up();
@@ -122,6 +125,47 @@ fn a_third_is_told_that_this_side_is_busy_and_calls_are_taken_at_once_where_that
 }
 
 #[test]
+fn several_are_called_together_and_whoever_leaves_leaves_the_others() {
+    alone("calls::several_are_called_together_and_whoever_leaves_leaves_the_others", || {
+        let band = Band::new(["robert", "clara", "tina"]);
+        let [robert, clara, tina] = [0, 1, 2].map(|who| band.room(who));
+        clara.people.set_answer(Answer::AtOnce);
+        // Somebody who is not known is called by nobody.
+        robert.people.call_together(&[band.keys[1], band.keys[0]]);
+        tina.people.call(&band.keys[0]);
+        robert.until(&Event::Rings(band.who(2)));
+        // Who rings is one of them.
+        robert.people.call_together(&[band.keys[1], band.keys[2]]);
+        robert.until(&Event::Begins(band.who(2)));
+        clara.sees_the_other();
+        tina.sees_the_other();
+        let State::InBand { who, .. } = robert.people.state() else { panic!("{:?}", robert.people.state()) };
+        assert_eq!(who, [band.who(1), band.who(2)]);
+        until("both", || {
+            let presences = robert.people.list().into_iter().filter(|person| person.presence == Presence::InCall);
+            (presences.count() == 2).then_some(())
+        });
+        robert.people.handles().iter().for_each(|handle| handle.talk.say("to all").unwrap());
+        for other in [&clara, &tina] {
+            let mut seen = 0;
+            until("the text", || other.people.handle().unwrap().talk.since(&mut seen).pop());
+        }
+        clara.people.hang_up();
+        clara.until(&Event::Ended(band.who(0), Why::Here));
+        until("the two that are left", || {
+            let there = |name| robert.people.list().iter().any(|it| it.name == name && it.presence == Presence::InCall);
+            (there("tina") && !there("clara")).then_some(())
+        });
+        tina.sees_the_other();
+        robert.people.hang_up();
+        robert.until(&Event::Ended(band.who(1), Why::There));
+        robert.until(&Event::Ended(band.who(2), Why::Here));
+        tina.until(&Event::Ended(band.who(0), Why::There));
+        assert_eq!(robert.people.state(), State::Home);
+    });
+}
+
+#[test]
 fn whoever_is_removed_is_a_stranger_at_once_also_in_a_call() {
     alone("calls::whoever_is_removed_is_a_stranger_at_once_also_in_a_call", || {
         in_either_role(|band, [one, other]| {
@@ -154,12 +198,29 @@ fn a_second_start_raises_the_first_and_names_are_checked() {
     alone("calls::a_second_start_raises_the_first_and_names_are_checked", || {
         let band = Band::new(["robert", "clara"]);
         let robert = band.room(0);
-        let host = room::people::Host {
-            open_sinks: std::sync::Arc::new(|_, _| Ok(Vec::new())),
-            wake: std::sync::Arc::new(|| {}),
+        let start = |link: Option<&str>| {
+            let host = room::people::Host {
+                open_sinks: std::sync::Arc::new(|_, _| Ok(Vec::new())),
+                show_band: std::sync::Arc::new(|_| Ok(())),
+                wake: std::sync::Arc::new(|| {}),
+            };
+            room::people::People::open(band.flags(0), host, link).unwrap()
         };
-        assert!(room::people::People::open(band.flags(0), host).unwrap().is_none());
-        robert.until(&Event::Raise);
+        let long = "x".repeat(10_000);
+        for hostile in [None, Some("duet:duet-ticket-\u{202e}\nshow=now"), Some(long.as_str())] {
+            assert!(start(hostile).is_none());
+            robert.until(&Event::Raise);
+            assert_eq!(robert.rest(), []);
+        }
+        let ticket = common::reach::Ticket {
+            purpose: common::reach::Purpose::Invitation,
+            key: band.keys[1],
+            proof: [7; 16],
+            expires: 2_000_000_000,
+            candidates: Vec::new(),
+        };
+        assert!(start(Some(&format!("see you: {}", ticket.link()))).is_none());
+        robert.until(&Event::Linked(ticket.link()));
         for wrong in ["", "clara\u{202e}", "c\nlara", &"x".repeat(10_000)] {
             assert!(robert.people.rename(&band.keys[1], wrong).is_err(), "{wrong:?}");
         }

@@ -217,9 +217,11 @@ impl<const N: usize> Band<N> {
         let window = Arc::clone(&seen);
         let host = Host {
             open_sinks: Arc::new(move |_, _| Ok(vec![Box::new(Window(Arc::clone(&window)))])),
+            // The members' pictures go to tiles that nobody looks at.
+            show_band: Arc::new(|_| Ok(())),
             wake: Arc::new(|| {}),
         };
-        let (people, events) = People::open(self.flags(who), host).unwrap().expect("another runs");
+        let (people, events) = People::open(self.flags(who), host, None).unwrap().expect("another runs");
         Room { people, events, seen, name: self.names[who] }
     }
 }

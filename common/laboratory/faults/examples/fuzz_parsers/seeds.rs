@@ -186,7 +186,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
     let answer = b"d1:rd2:id20:abcdefghij01234567895:nodes26:klmnopqrstuvwxyz1234\xc6\x33\x64\x02\x1a\xe15:token2:to1:v3:abce1:t4:aaaa1:y1:re";
     put("dht", "answer", &[(answer.len() as u16).to_le_bytes().as_slice(), answer].concat())?;
     put("note", "two", &Note { candidates: candidates.clone() }.encode())?;
-    let introduced = Message::Introduced(Introduced { mac: [7; MAC_BYTES], candidates });
+    let introduced = Message::Introduced(Introduced { mac: [7; MAC_BYTES], candidates, name: "Clara".to_owned() });
     put("introduction", "introduced", &introduced.encode())?;
     put("introduction", "remembered", &Message::Remembered.encode())?;
     put("stun", "seen", STUN_ANSWER)?;

@@ -86,7 +86,7 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
 /// Lets strangers call, each with a key of its own but one that signs for a key that anybody can sign for. In turn they say
 /// nothing, a wrong proof, that they have remembered this machine, and the longest length with half of a message.
 fn strangers(target: SocketAddr, host: PublicKey) -> AtWork<u64> {
-    let proof = Message::Introduced(Introduced { mac: [7; MAC_BYTES], candidates: Vec::new() });
+    let proof = Message::Introduced(Introduced { mac: [7; MAC_BYTES], candidates: Vec::new(), name: String::new() });
     let says = vec![vec![], proof.encode(), Message::Remembered.encode(), vec![1, 0, 1]];
     AtWork::start(move |stop| {
         callers(STRANGERS, target, stop, CallerAct::Say(Arc::new(says)), |number| {

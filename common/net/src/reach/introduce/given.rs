@@ -1,8 +1,6 @@
 //! Words that stand behind `join`: a ticket, a name, or both.
 
-use common::reach::Ticket;
-
-use super::super::peers::NAME_MAX;
+use common::reach::{NAME_MAX, Ticket};
 
 /// Returns the ticket and the name that stand behind `join`, if they do. A word alone is a name, unless it begins as a ticket
 /// does or is too long for one.

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::person::Person;
 use super::post::Post;
-use super::{asks, endpoint, show_result, unix_s, with_observed};
+use super::{Other, asks, endpoint, show_result, unix_s, with_observed};
 use crate::clock;
 use crate::failure::Failure;
 use crate::gate::{Answer, Gate};
@@ -21,7 +21,7 @@ use crate::lock::lock;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
 use crate::reach::dht::{Dht, Does, ItemKeys};
 use crate::reach::mailbox::{ANEW, Event, Side, Words};
-use crate::reach::peers::{NewPeer, PeersFile, name};
+use crate::reach::peers::{NewName, NewPeer, PeersFile};
 use crate::reach::proof::{Keys, Secret, random};
 use crate::reach::search::{Found, Search};
 use crate::runtime::on_the_network;
@@ -42,7 +42,7 @@ pub fn invite(
     wanted: Option<&str>,
     person: &dyn Person,
 ) -> Result<(), Failure> {
-    let name = name(wanted)?;
+    let name = NewName::new(wanted)?;
     let identity = Identity::load_or_create(&Identity::path_of(config)?)?;
     let life = (TICKET_LIFE_S, NOBODY_WITH_TICKET);
     on_the_network(async {
@@ -58,7 +58,7 @@ pub(super) fn show_words(
     wanted: Option<&str>,
     person: &dyn Person,
 ) -> Result<(), Failure> {
-    let name = name(wanted)?;
+    let name = NewName::new(wanted)?;
     let identity = Identity::load_or_create(&Identity::path_of(config)?)?;
     let words = Words::new(u64::from_le_bytes(random()?));
     on_the_network(async {
@@ -78,6 +78,8 @@ pub(super) fn show_words(
 struct Inviting {
     secret: Secret,
     own: PublicKey,
+    /// Name of this side, which the guest is told.
+    name: String,
     /// Key of the guest that has proved the secret: nobody else can any more.
     guest: Mutex<Option<PublicKey>>,
 }
@@ -86,7 +88,7 @@ impl Inviting {
     async fn run(
         (config, person): (&SharedConfig, &dyn Person),
         file: &PeersFile,
-        name: &str,
+        name: NewName<'_>,
         identity: &Identity,
         mut post: Post,
         (life_s, nobody): (u64, &str),
@@ -95,8 +97,12 @@ impl Inviting {
         let expires = unix_s() + life_s;
         let end = tokio::time::Instant::now() + Duration::from_secs(life_s);
         let (endpoint, beside, port) = endpoint(config, identity, Vec::new(), Takes::Everything)?;
-        let inviting =
-            Arc::new(Self { secret: Secret::new(&secret), own: identity.public_key(), guest: Mutex::new(None) });
+        let inviting = Arc::new(Self {
+            secret: Secret::new(&secret),
+            own: identity.public_key(),
+            name: config.name.clone(),
+            guest: Mutex::new(None),
+        });
         let knocks = inviting.secret.knocks(Role::Waits);
         let mut search = Search::new(beside, port, knocks, Role::Waits, &[], asks(config));
         if !config.dht.is_empty() {
@@ -142,9 +148,9 @@ impl Inviting {
                 Some(Ok((place, address, introduced))) = guests.join_next() => {
                     gate.ended(place, introduced.is_ok(), clock::now());
                     match introduced {
-                        Ok((guest, candidates)) => {
+                        Ok((guest, Other { candidates, name: told })) => {
                             let peer = NewPeer { key: guest.key(), candidates, port };
-                            let stored = file.remember(name, &peer);
+                            let stored = file.remember(&name.of(&told), &peer);
                             let (code, word) = match &stored {
                                 Ok(_) => (CloseCode::Done, "introduced"),
                                 Err(_) => (CloseCode::Protocol, "the other side could not write its file"),
@@ -180,14 +186,10 @@ impl Inviting {
     }
 
     /// Exchanges introductions with a guest; then it is ready to be remembered.
-    async fn receive(
-        &self,
-        mut guest: Introducing,
-        told: Vec<Candidate>,
-    ) -> Result<(Introducing, Vec<Candidate>), String> {
+    async fn receive(&self, mut guest: Introducing, told: Vec<Candidate>) -> Result<(Introducing, Other), String> {
         let outcome = self.exchange(&mut guest, told).await;
         match outcome {
-            Ok(candidates) => Ok((guest, candidates)),
+            Ok(other) => Ok((guest, other)),
             Err(message) => {
                 guest.close(CloseCode::Protocol, &message).await;
                 Err(message)
@@ -195,11 +197,11 @@ impl Inviting {
         }
     }
 
-    async fn exchange(&self, guest: &mut Introducing, told: Vec<Candidate>) -> Result<Vec<Candidate>, String> {
+    async fn exchange(&self, guest: &mut Introducing, told: Vec<Candidate>) -> Result<Other, String> {
         let said = |error: QuicError| error.to_string();
         let keys = Keys { inviting: self.own, joining: guest.key() };
         let shared = guest.shared().map_err(said)?;
-        let Message::Introduced(Introduced { mac, candidates }) = guest.hear().await.map_err(said)? else {
+        let Message::Introduced(Introduced { mac, candidates, name }) = guest.hear().await.map_err(said)? else {
             return Err("it did not introduce itself".to_owned());
         };
         if guest.key() == self.own || !self.secret.proves(&mac, Role::Dials, &keys, &shared) {
@@ -212,10 +214,10 @@ impl Inviting {
             }
         }
         let mac = self.secret.prove(Role::Waits, &keys, &shared);
-        let introduced = Introduced { mac, candidates: told };
+        let introduced = Introduced { mac, candidates: told, name: self.name.clone() };
         guest.say(&Message::Introduced(introduced)).await.map_err(said)?;
         match guest.hear().await.map_err(said)? {
-            Message::Remembered => Ok(with_observed(guest.pair(), &candidates)),
+            Message::Remembered => Ok(Other { candidates: with_observed(guest.pair(), &candidates), name }),
             Message::Introduced(_) => Err("it introduced itself twice".to_owned()),
         }
     }
@@ -261,7 +263,12 @@ mod tests {
     ) -> Vec<(Result<PublicKey, String>, Result<(), QuicError>)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let inviting = Inviting { secret: Secret::new(&[1; 16]), own: host.public_key(), guest: Mutex::new(None) };
+            let inviting = Inviting {
+                secret: Secret::new(&[1; 16]),
+                own: host.public_key(),
+                name: "Robert".to_owned(),
+                guest: Mutex::new(None),
+            };
             let here = (Ipv4Addr::LOCALHOST, 0).into();
             let listening = Endpoint::bind(&options(true, host, Vec::new()).unwrap(), here, true).unwrap();
             let address = listening.local_addr().unwrap();
@@ -271,14 +278,16 @@ mod tests {
                 let dialling = Endpoint::bind(&options(true, guest, vec![peer]).unwrap(), here, false).unwrap();
                 let accept = async {
                     let guest = listening.incoming().await.unwrap().accept_to_introduce().await.unwrap();
-                    inviting.receive(guest, Vec::new()).await.map(|(guest, _)| guest.key())
+                    let (guest, other) = inviting.receive(guest, Vec::new()).await?;
+                    assert_eq!(other.name, "Clara");
+                    Ok(guest.key())
                 };
                 let dial = async {
                     let dialled = dialling.dial_to_introduce(address).await?;
                     let secret = Secret::new(secret);
-                    let known = introduce_myself(dialled, &secret, host.public_key(), guest, Vec::new()).await;
-                    let (mut known, candidates) = known?;
-                    assert_eq!(candidates.len(), 1, "where it was found");
+                    let told = Other { candidates: Vec::new(), name: "Clara".to_owned() };
+                    let (mut known, other) = introduce_myself(dialled, &secret, host.public_key(), guest, told).await?;
+                    assert_eq!((other.candidates.len(), other.name.as_str()), (1, "Robert"), "where it was found");
                     known.say(&Message::Remembered).await?;
                     // Alive until the host has heard it.
                     let _ = known.is_done().await;
@@ -310,7 +319,12 @@ mod tests {
     #[test]
     fn an_answer_belongs_to_its_ticket() {
         let [host, guest] = std::array::from_fn(|_| Identity::generate().unwrap());
-        let inviting = Inviting { secret: Secret::new(&[1; 16]), own: host.public_key(), guest: Mutex::new(None) };
+        let inviting = Inviting {
+            secret: Secret::new(&[1; 16]),
+            own: host.public_key(),
+            name: "Robert".to_owned(),
+            guest: Mutex::new(None),
+        };
         let candidates = vec![Candidate::new(Kind::ServerReflexive, "203.0.113.5:20000".parse().unwrap()).unwrap()];
         let key = guest.public_key();
         let mut answer = Ticket {

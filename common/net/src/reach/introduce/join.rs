@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use common::config::{Peer, PublicKey, SharedConfig};
-use common::path::ways::{Candidate, Role};
+use common::path::ways::Role;
 use common::reach::{Introduced, Message, Purpose, TICKET_LIFE_S, Ticket, TicketError};
 use tokio::task::JoinSet;
 
 use super::given::ticket_and_name;
 use super::person::Person;
 use super::post::Post;
-use super::{asks, endpoint, show_result, unix_s, with_observed};
+use super::{Other, asks, endpoint, show_result, unix_s, with_observed};
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::limited;
 use crate::quic::{CloseCode, Introducing, QuicError, Takes};
 use crate::reach::dht::{Dht, Does, ItemKeys};
 use crate::reach::mailbox::{Event, Side, Words};
-use crate::reach::peers::{NewPeer, PeersFile, name};
+use crate::reach::peers::{NewName, NewPeer, PeersFile};
 use crate::reach::proof::{Keys, Secret};
 use crate::reach::search::{Found, Search};
 use crate::runtime::on_the_network;
@@ -41,7 +41,7 @@ const NOBODY_ANSWERS: &str = "nobody answers for this ticket. If `invite` has en
 /// ticket, which is else asked for.
 pub fn join(config: &SharedConfig, file: &PeersFile, given: &[String], person: &dyn Person) -> Result<(), Failure> {
     let (ticket, wanted) = ticket_and_name(given);
-    let name = name(wanted)?;
+    let name = NewName::new(wanted)?;
     let ticket = ticket.map_or_else(|| person.ask(WHICH_TICKET), |ticket| Ok(ticket.to_owned()))?;
     if ticket.is_empty() {
         return Err(Failure::usage("no ticket came: paste the line that `invite` has printed on the other machine"));
@@ -66,7 +66,7 @@ pub(super) fn type_words(
     wanted: Option<&str>,
     person: &dyn Person,
 ) -> Result<(), Failure> {
-    let name = name(wanted)?;
+    let name = NewName::new(wanted)?;
     let identity = Identity::load_or_create(&Identity::path_of(config)?)?;
     on_the_network(async {
         let mut post = Post::mailbox(config, Side::Types, identity.public_key(), words.clone())?;
@@ -89,14 +89,14 @@ async fn join_by(
     (config, person): (&SharedConfig, &dyn Person),
     file: &PeersFile,
     ticket: &Ticket,
-    name: &str,
+    name: NewName<'_>,
     identity: &Identity,
     post: Post,
 ) -> Result<(), Failure> {
     let end =
         tokio::time::Instant::now() + Duration::from_secs(ticket.expires.saturating_sub(unix_s()).min(TICKET_LIFE_S));
     let secret = Secret::new(&ticket.proof);
-    let host = Peer { name: name.to_owned(), key: ticket.key };
+    let host = Peer { name: name.before().to_owned(), key: ticket.key };
     let (endpoint, beside, port) = endpoint(config, identity, vec![host], Takes::Nothing)?;
     let knocks = secret.knocks(Role::Dials);
     let mut search = Search::new(beside, port, knocks, Role::Dials, &ticket.candidates, asks(config));
@@ -122,10 +122,10 @@ async fn join_by(
             Some(Ok((address, dialled))) = dials.join_next() => match dialled {
                 Ok(host) => {
                     let way = search.kind_of(address).name();
-                    match introduce_myself(host, &secret, ticket.key, identity, search.addresses()).await {
-                        Ok((host, candidates)) => {
+                    match introduce_myself(host, &secret, ticket.key, identity, Other { candidates: search.addresses(), name: config.name.clone() }).await {
+                        Ok((host, Other { candidates, name: told })) => {
                             person.say(&format!("found it {way}"));
-                            let stored = file.remember(name, &NewPeer { key: ticket.key, candidates, port });
+                            let stored = file.remember(&name.of(&told), &NewPeer { key: ticket.key, candidates, port });
                             let result = match stored {
                                 Ok(stored) => part(host).await.map(|()| stored),
                                 Err(failure) => {
@@ -183,20 +183,20 @@ pub(super) async fn introduce_myself(
     secret: &Secret,
     inviting: PublicKey,
     identity: &Identity,
-    told: Vec<Candidate>,
-) -> Result<(Introducing, Vec<Candidate>), QuicError> {
+    told: Other,
+) -> Result<(Introducing, Other), QuicError> {
     let keys = Keys { inviting, joining: identity.public_key() };
     let shared = host.shared()?;
     let mac = secret.prove(Role::Dials, &keys, &shared);
-    host.say(&Message::Introduced(Introduced { mac, candidates: told })).await?;
-    let Message::Introduced(Introduced { mac, candidates }) = host.hear().await? else {
+    host.say(&Message::Introduced(Introduced { mac, candidates: told.candidates, name: told.name })).await?;
+    let Message::Introduced(Introduced { mac, candidates, name }) = host.hear().await? else {
         return Err(QuicError::Other("the other machine did not introduce itself".to_owned()));
     };
     if host.key() != inviting || !secret.proves(&mac, Role::Waits, &keys, &shared) {
         return Err(QuicError::Other("the machine there does not know the ticket's secret".to_owned()));
     }
     let candidates = with_observed(host.pair(), &candidates);
-    Ok((host, candidates))
+    Ok((host, Other { candidates, name }))
 }
 
 /// Tells the host that it is remembered, and waits until it has remembered this machine.

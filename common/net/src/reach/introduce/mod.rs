@@ -107,6 +107,13 @@ fn endpoint(
     Err(last)
 }
 
+/// A machine as it tells of itself when it is introduced.
+struct Other {
+    candidates: Vec<Candidate>,
+    /// In its owner's words; empty: none.
+    name: String,
+}
+
 /// Returns the places of a machine in later calls: those it tells, and where it was found. Its place at a relay lasts as
 /// long as its program. Addresses in this machine or house are taken of whoever was found there.
 fn with_observed(found: Pair, told: &[Candidate]) -> Vec<Candidate> {

@@ -10,7 +10,7 @@ use super::person::Person;
 use crate::failure::Failure;
 use crate::identity::Identity;
 use crate::reach::mailbox::WordFailures;
-use crate::reach::peers::{PeersFile, name};
+use crate::reach::peers::{NewName, PeersFile};
 
 /// The command `pair`: finds the machine that shows `words`, or those that are typed; where there are none shows four.
 /// `wanted`: the name for the other machine.
@@ -21,7 +21,7 @@ pub fn pair(
     wanted: Option<&str>,
     person: &dyn Person,
 ) -> Result<(), Failure> {
-    name(wanted)?;
+    NewName::new(wanted)?;
     let mut typed = words.join(" ");
     if words.is_empty() && config.mailbox.is_some() {
         typed = person.ask(WHICH_WORDS)?;

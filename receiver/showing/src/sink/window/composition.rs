@@ -8,7 +8,7 @@ use kernels::{Converter, Original, Picture, Scaler};
 use crate::sink::enlarged::enlarged;
 use crate::sink::face::Layer;
 use crate::sink::overlay::Overlay;
-use crate::sink::self_view::SelfView;
+use crate::sink::self_view::{OwnPlace, SelfView};
 use crate::sink::text::Canvas;
 use net::lock::lock;
 use shell::settings::OwnSide;
@@ -41,7 +41,7 @@ pub(super) struct Composition {
 
 impl Composition {
     /// A black picture of `size`.
-    pub(super) fn new(size: (usize, usize), status_line: bool, own: Option<OwnSide>) -> Self {
+    pub(super) fn new(size: (usize, usize), status_line: bool, own: Option<OwnSide>, place: OwnPlace) -> Self {
         let mut overlay = Overlay::new(status_line);
         overlay.sends = own.is_some();
         Self {
@@ -50,7 +50,7 @@ impl Composition {
             sheet: None,
             mirrored: false,
             overlay,
-            own: own.map(SelfView::new),
+            own: own.map(|own| SelfView::new(own, place)),
             face: None,
             scaler: Scaler::new(size, size),
             frame: (0, 0),
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_mirror_swaps_left_and_right_also_of_what_is_saved() {
-        let mut composition = Composition::new((9, 9), false, None);
+        let mut composition = Composition::new((9, 9), false, None, OwnPlace::default());
         assert_eq!(composition.pixels(), [0; 81]);
         composition.take(&picture((3, 2), 10), Converter::new(ColourSpace::JPEG));
         let grey = |luma: u32| luma << 16 | luma << 8 | luma;
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_picture_that_is_taken_replaces_the_one_before_whatever_its_shape() {
-        let mut composition = Composition::new((1, 1), false, None);
+        let mut composition = Composition::new((1, 1), false, None, OwnPlace::default());
         for (size, step) in [((4, 3), 5), ((4, 3), 7), ((3, 4), 5), ((4, 3), 3)] {
             let picture = picture(size, step);
             composition.take(&picture, Converter::new(ColourSpace::JPEG));
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_frame_made_in_parts_is_the_one_made_at_once() {
-        let mut composition = Composition::new((8, 6), true, None);
+        let mut composition = Composition::new((8, 6), true, None, OwnPlace::default());
         composition.take(&picture((8, 6), 3), Converter::new(ColourSpace::JPEG));
         for frame in [(20, 31), (31, 20), (8, 6), (5, 4)] {
             let made = |composition: &mut Composition, rows: usize| {

@@ -11,6 +11,7 @@ use super::pane::{News, Pane};
 use super::with_winit::WinitPane;
 use crate::sink::SinkError;
 use crate::sink::face::{Layer, Press, Said, SharedFace};
+use crate::sink::self_view::OwnPlace;
 
 /// An open window with a face, on the main thread.
 #[derive(Clone)]
@@ -19,6 +20,7 @@ pub struct HeldWindow {
     /// The contents between calls.
     empty: Rc<RefCell<Composition>>,
     layer: Arc<Mutex<Layer>>,
+    place: OwnPlace,
 }
 
 impl std::fmt::Debug for HeldWindow {
@@ -32,12 +34,22 @@ impl HeldWindow {
     pub fn open(face: SharedFace) -> Result<Self, SinkError> {
         let pane = WinitPane::open(Some(face.clone()))?;
         let layer = face.0.borrow().layer();
-        let empty = Composition::new(pane.size(), false, None).under(Some(Arc::clone(&layer)));
-        Ok(Self { pane: Rc::new(RefCell::new(pane)), empty: Rc::new(RefCell::new(empty)), layer })
+        let empty = Composition::new(pane.size(), false, None, OwnPlace::default()).under(Some(Arc::clone(&layer)));
+        Ok(Self {
+            pane: Rc::new(RefCell::new(pane)),
+            empty: Rc::new(RefCell::new(empty)),
+            layer,
+            place: OwnPlace::default(),
+        })
     }
 
     pub(super) fn layer(&self) -> Arc<Mutex<Layer>> {
         Arc::clone(&self.layer)
+    }
+
+    /// Returns the place of the own picture in calls, which is shared with them.
+    pub fn own_place(&self) -> OwnPlace {
+        self.place.clone()
     }
 
     /// Waits until something happens to it, for `most` at most, and shows what its face then has; `is_stale`: also if that is the

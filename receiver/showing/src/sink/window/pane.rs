@@ -104,13 +104,22 @@ pub(super) fn check_listed_keys(meaning: impl Fn(&str) -> Option<Key>) {
     }
 }
 
+/// An act with the first button of the mouse.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Mouse {
+    /// It was pressed there, pixels.
+    Down((f32, f32)),
+    /// It was let go.
+    Up,
+}
+
 /// Events of a pane since it was last looked at.
 #[derive(Debug, Default)]
 pub(super) struct News {
     /// Keys that went down, in their order.
     pub(super) keys: Vec<Key>,
-    /// Where the pointer's button went down.
-    pub(super) clicks: Vec<(f32, f32)>,
+    /// Acts with the mouse, in their order.
+    pub(super) mouse: Vec<Mouse>,
     /// True if its contents are wanted again.
     pub(super) is_bare: bool,
 }

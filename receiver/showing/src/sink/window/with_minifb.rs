@@ -9,7 +9,7 @@ use minifb::{InputCallback, MouseMode, ScaleMode, WindowOptions};
 
 use super::composition::{Composition, fit};
 use super::painter::Painter;
-use super::pane::{Key, News, Pane, TITLE, WAITING_SIZE};
+use super::pane::{Key, Mouse, News, Pane, TITLE, WAITING_SIZE};
 use crate::sink::x11::{self, Display};
 use crate::sink::{SinkError, display_loss};
 
@@ -136,9 +136,12 @@ impl Pane for MinifbPane {
         }
         let keys = std::mem::take(&mut self.keyboard.0.borrow_mut().pressed);
         let is_down = self.window.get_mouse_down(minifb::MouseButton::Left);
-        let is_click = is_down && !std::mem::replace(&mut self.is_held, is_down);
-        let clicks = self.pointer().filter(|_| is_click).into_iter().collect();
-        Ok(News { keys, clicks, is_bare: false })
+        let mouse = match (std::mem::replace(&mut self.is_held, is_down), is_down) {
+            (false, true) => self.pointer().map(Mouse::Down),
+            (true, false) => Some(Mouse::Up),
+            _ => None,
+        };
+        Ok(News { keys, mouse: mouse.into_iter().collect(), ..News::default() })
     }
 
     fn pointer(&self) -> Option<(f32, f32)> {

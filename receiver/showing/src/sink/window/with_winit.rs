@@ -35,7 +35,7 @@ use winit::window::{Fullscreen, UserAttentionType, Window, WindowId};
 
 use super::composition::{Composition, fit, parts};
 use super::painter::Painter;
-use super::pane::{Key, News, Pane, TITLE, WAITING_SIZE};
+use super::pane::{Key, Mouse, News, Pane, TITLE, WAITING_SIZE};
 use super::unbroken::unbroken;
 use crate::sink::face::{Press, Said, SharedFace};
 use crate::sink::x11::{self, Display, PixelLayout};
@@ -231,7 +231,6 @@ impl WinitPane {
         self.pump_for(Duration::ZERO)
     }
 
-    /// Does the same, and waits for something to happen for `most` at most.
     /// Brings the window before others, where the desktop lets a program do that; else it draws attention to it.
     pub(super) fn raise(&mut self) -> Result<(), SinkError> {
         self.with(|parts, _| {
@@ -241,6 +240,7 @@ impl WinitPane {
         })
     }
 
+    /// Does the same, and waits for something to happen for `most` at most.
     fn pump_for(&mut self, most: Duration) -> Result<(), SinkError> {
         if let Some(lost) = self.lost() {
             self.abandon();
@@ -464,7 +464,10 @@ impl ApplicationHandler for Seen {
             WindowEvent::CursorMoved { position, .. } => self.pointer = Some((position.x as f32, position.y as f32)),
             WindowEvent::CursorLeft { .. } => self.pointer = None,
             WindowEvent::MouseInput { state: ElementState::Pressed, button: MouseButton::Left, .. } if !told => {
-                self.news.clicks.extend(self.pointer);
+                self.news.mouse.extend(self.pointer.map(Mouse::Down));
+            }
+            WindowEvent::MouseInput { state: ElementState::Released, button: MouseButton::Left, .. } => {
+                self.news.mouse.push(Mouse::Up);
             }
             WindowEvent::KeyboardInput { event, is_synthetic: false, .. }
                 if !told && event.state.is_pressed() && !event.repeat =>

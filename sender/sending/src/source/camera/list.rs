@@ -20,6 +20,8 @@ pub struct CameraDescription {
     pub chosen: Option<Chosen>,
     /// Reason for which it cannot be used.
     pub problem: Option<String>,
+    /// True if that is that this user may not.
+    pub is_forbidden: bool,
 }
 
 /// Returns the cameras of this machine, by number, with what each gives who asks for `size` and `rate`.
@@ -47,7 +49,8 @@ fn describe(index: u32, size: Option<FrameSize>, rate: Option<FrameRate>) -> Opt
         Err(CameraError::NoCamera(_) | CameraError::Missing) => return None,
         Err(error) => {
             let (name, problem) = (name_of(index), Some(error.to_string()));
-            return Some(CameraDescription { index, name, offers: Vec::new(), chosen: None, problem });
+            let is_forbidden = matches!(error, CameraError::Forbidden);
+            return Some(CameraDescription { index, name, offers: Vec::new(), chosen: None, problem, is_forbidden });
         }
     };
     let wanted = size.unwrap_or(FrameSize::USUAL);
@@ -64,7 +67,7 @@ fn describe(index: u32, size: Option<FrameSize>, rate: Option<FrameRate>) -> Opt
     };
     offers.sort_by_cached_key(order);
     let chosen = modes::choose(&offers, size, rate);
-    Some(CameraDescription { index, name, offers, chosen, problem })
+    Some(CameraDescription { index, name, offers, chosen, problem, is_forbidden: false })
 }
 
 /// Returns the system's name of a camera that does not say its own.
