@@ -387,7 +387,7 @@ impl Room {
                 self.change(|facts| (facts.machine.reads, facts.machine.trouble) = (true, None));
             }
             Act::Examine => {
-                self.change(|facts| facts.machine.checks = None);
+                self.change(|facts| (facts.machine.checks, facts.machine.mended) = (None, None));
                 self.behind.lookout.search();
                 self.behind.lookout.examine();
             }
