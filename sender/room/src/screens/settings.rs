@@ -5,10 +5,10 @@ use shell::doctor::Status;
 
 use super::parts::{aside, card, heading, picture, primary, quiet, title};
 use super::{Page, Screens};
+use crate::computer::trial::Standing;
 use crate::face::theme;
 use crate::facts::{Act, Choice, Facts, Finding, Machine};
 use crate::people::Answer;
-use crate::trial::Standing;
 
 /// Level at the lower end of the bar, decibels below full scale, and its width at most, points.
 const LEVEL_DB: f32 = 60.0;
