@@ -9,9 +9,9 @@ use serde_json::Value;
 use shell::cli::CommonFlags;
 use shell::doctor::{self, Check, Status};
 
-use crate::chosen::Configuration;
+use crate::computer::mend::Mend;
 use crate::facts::Finding;
-use crate::mend::Mend;
+use crate::files::chosen::Configuration;
 
 /// Flag of the program that examines.
 const FLAG: &str = "--examine";

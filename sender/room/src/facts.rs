@@ -4,10 +4,10 @@ use common::config::PublicKey;
 use picture::effects::{Effect, Effects};
 use shell::doctor::Status;
 
+use crate::computer::mend::Mend;
+use crate::computer::trial::Standing;
 use crate::line::Course;
-use crate::mend::Mend;
 use crate::people::{Answer, Person, State, Who};
-use crate::trial::Standing;
 
 /// Contents of the pages.
 #[derive(Clone, Default)]

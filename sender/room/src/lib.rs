@@ -3,25 +3,22 @@
 #![forbid(unsafe_code)]
 
 mod balance;
-mod chosen;
+mod calls;
 mod clipboard;
 mod code;
+mod computer;
 mod examination;
 mod face;
 mod facts;
-mod in_call;
+mod files;
 mod line;
 mod machine;
 mod meeting;
-mod mend;
 mod pages;
 pub mod people;
-mod relay;
-mod remembered;
 mod ring;
 mod run;
 mod screens;
-mod trial;
 mod words;
 
 pub use examination::examine;

@@ -13,7 +13,7 @@ use sending::source::asked;
 use shell::cli::CommonFlags;
 use shell::threads::spawn;
 
-use crate::chosen::{self, Configuration};
+use crate::files::chosen::{self, Configuration};
 use crate::people::call_with;
 
 /// PSNR from which on common pictures are fine, and from which on they are good, dB.

@@ -14,12 +14,12 @@ use shell::cli::CommonFlags;
 use shell::settings::{OwnPicture, OwnSide};
 use shell::threads::spawn;
 
-use crate::chosen::Configuration;
 use crate::code;
+use crate::computer::mend::Mend;
+use crate::computer::trial::Trial;
 use crate::examination::findings;
 use crate::facts::{Choice, Finding};
-use crate::mend::Mend;
-use crate::trial::Trial;
+use crate::files::chosen::Configuration;
 
 /// Pictures of the camera from one that is searched for a code to the next: a search takes as long as several pictures do.
 const READ_EACH: u32 = 6;

@@ -10,8 +10,8 @@ use shell::cli::CommonFlags;
 use shell::threads::spawn;
 use tokio::sync::mpsc;
 
-use crate::chosen::Configuration;
 use crate::facts::Meeting;
+use crate::files::chosen::Configuration;
 
 /// An introduction that has begun; when it is dropped it goes on, unseen, until its ticket expires.
 pub(crate) struct Introduction {

@@ -13,18 +13,18 @@ use net::lock::lock;
 use shell::cli::CommonFlags;
 use showing::sink::{HeldWindow, SharedFace};
 
-use crate::chosen::{self, Configuration};
+use crate::calls::in_call::Attendant;
+use crate::calls::relay::{Wanted, relay};
 use crate::clipboard::Clipboard;
 use crate::face::Toolkit;
 use crate::facts::{Act, Facts, InCall, Meeting};
-use crate::in_call::Attendant;
+use crate::files::chosen::{self, Configuration};
+use crate::files::remembered::Remembered;
 use crate::line::LineTest;
 use crate::machine::{Found, Lookout};
 use crate::meeting::Introduction;
 use crate::pages::RoomPages;
 use crate::people::{Event, Host, People, Why};
-use crate::relay::{Wanted, relay};
-use crate::remembered::Remembered;
 use crate::ring::Ringing;
 use crate::screens::{Page, Screens};
 use crate::words::Words;
@@ -387,7 +387,7 @@ impl Room {
                 self.change(|facts| (facts.machine.reads, facts.machine.trouble) = (true, None));
             }
             Act::Examine => {
-                self.change(|facts| facts.machine.checks = None);
+                self.change(|facts| (facts.machine.checks, facts.machine.mended) = (None, None));
                 self.behind.lookout.search();
                 self.behind.lookout.examine();
             }

@@ -9,8 +9,8 @@ use shell::cli::CommonFlags;
 
 use self::bell::Bell;
 use self::notice::Notice;
-use crate::chosen::Configuration;
 use crate::facts::Act;
+use crate::files::chosen::Configuration;
 use crate::people::Who;
 use crate::words::Words;
 

@@ -5,14 +5,17 @@ use shell::doctor::Status;
 
 use super::parts::{aside, card, heading, picture, primary, quiet, title};
 use super::{Page, Screens};
+use crate::computer::trial::Standing;
 use crate::face::theme;
 use crate::facts::{Act, Choice, Facts, Finding, Machine};
 use crate::people::Answer;
-use crate::trial::Standing;
 
 /// Level at the lower end of the bar, decibels below full scale, and its width at most, points.
 const LEVEL_DB: f32 = 60.0;
 const LEVEL_WIDTH: f32 = 320.0;
+
+/// Width of the sign before a check, points.
+const SIGN_WIDTH: f32 = 16.0;
 
 /// Checks of the doctor, each with its name in the catalogue.
 const TITLES: [(&str, &str); 15] = [
@@ -172,7 +175,8 @@ impl Screens {
                 Status::Fail => ("✗", theme::BAD, "check-bad"),
             };
             ui.horizontal_top(|ui| {
-                ui.label(RichText::new(sign).color(colour).family(theme::strong())).on_hover_text(self.words.say(key));
+                let sign = egui::Label::new(RichText::new(sign).color(colour).family(theme::strong()));
+                ui.add_sized([SIGN_WIDTH, 20.0], sign).on_hover_text(self.words.say(key));
                 ui.vertical(|ui| {
                     ui.spacing_mut().item_spacing.y = 2.0;
                     let title = TITLES.iter().find(|(known, _)| known == name).map(|(_, key)| self.words.say(key));

@@ -11,11 +11,11 @@ use shell::doctor::Status;
 use showing::sink::Said;
 
 use super::*;
+use crate::computer::mend::{Mend, NOBODY_AGREED};
+use crate::computer::trial::Standing;
 use crate::facts::{Choice, Finding, InCall, Machine};
 use crate::line::{Course, Line};
-use crate::mend::{Mend, NOBODY_AGREED};
 use crate::people::{Person, Presence, Reason, State, What, Who};
-use crate::trial::Standing;
 use crate::words::LANGUAGES;
 
 const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";

@@ -283,3 +283,4 @@ engine-camera-advice = als root: usermod -aG video NAME; neu anmelden
 engine-not-agreed = nichts wurde geändert: kein Verwalter hat zugestimmt
 engine-graphics = hier ist eine Grafikkarte von { $maker }, aber kein OpenCL-Treiber dafür: der Prozessor rechnet die Bilder
 engine-graphics-advice = installier ihren OpenCL-Treiber (in Debian und Ubuntu das Paket { $package }) und starte Duet neu
+engine-router-unasked = nicht geprüft: keine Server sind genannt, weder in `[expert] stun` noch in `[reach] turn`

@@ -292,3 +292,4 @@ engine-camera-advice = as root: usermod -aG video NAME; log in again
 engine-not-agreed = nothing was changed: no administrator has agreed
 engine-graphics = a graphics card by { $maker } is here, and no OpenCL driver for it: the processor computes pictures
 engine-graphics-advice = install its OpenCL driver (in Debian and Ubuntu the package { $package }), and start Duet again
+engine-router-unasked = not looked at: no servers are named, neither in `[expert] stun` nor in `[reach] turn`

@@ -283,3 +283,4 @@ engine-camera-advice = como root: usermod -aG video NOMBRE; vuelve a iniciar la 
 engine-not-agreed = no se ha cambiado nada: ningún administrador ha dado su permiso
 engine-graphics = hay una tarjeta gráfica de { $maker }, pero ningún controlador OpenCL para ella: el procesador calcula las imágenes
 engine-graphics-advice = instala su controlador OpenCL (en Debian y Ubuntu el paquete { $package }) y vuelve a abrir Duet
+engine-router-unasked = no examinado: no se nombra ningún servidor, ni en `[expert] stun` ni en `[reach] turn`

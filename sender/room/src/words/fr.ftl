@@ -283,3 +283,4 @@ engine-camera-advice = en root : usermod -aG video NOM ; rouvrez la session
 engine-not-agreed = rien n’a changé : aucun administrateur n’a donné son accord
 engine-graphics = il y a une carte graphique de { $maker }, mais pas de pilote OpenCL pour elle : le processeur calcule les images
 engine-graphics-advice = installez son pilote OpenCL (sous Debian et Ubuntu le paquet { $package }) et relancez Duet
+engine-router-unasked = non examiné : aucun serveur n’est nommé, ni dans `[expert] stun` ni dans `[reach] turn`

@@ -212,7 +212,7 @@ mod tests {
             "common/net/src",
             "common/src/reach",
             "sender/room/src/examination.rs",
-            "sender/room/src/mend.rs",
+            "sender/room/src/computer/mend.rs",
         ];
         let said: String = folders.into_iter().map(sources).collect();
         for template in Template::all(LANGUAGES[0].1) {

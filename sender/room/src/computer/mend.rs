@@ -10,8 +10,8 @@ use net::failure::Failure;
 /// Name of the program that asks for an administrator.
 const ASKS: &str = "pkexec";
 /// The same limits and buffers as the package brings.
-const LIMITS: &str = include_str!("../../../config/package/25-duet.conf");
-const BUFFERS: &str = include_str!("../../../config/package/60-duet.conf");
+const LIMITS: &str = include_str!("../../../../config/package/25-duet.conf");
+const BUFFERS: &str = include_str!("../../../../config/package/60-duet.conf");
 /// Exit codes of `pkexec` where nobody has agreed.
 const REFUSED: [i32; 2] = [126, 127];
 

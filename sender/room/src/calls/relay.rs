@@ -38,7 +38,6 @@ pub(crate) struct Waiting {
 }
 
 /// A call of either kind that wants to be seen.
-#[expect(clippy::large_enum_variant, reason = "one value at a time")]
 pub(crate) enum Wanted {
     /// A call.
     Call(Waiting),
