@@ -109,7 +109,7 @@ pub(super) fn check_listed_keys(meaning: impl Fn(&str) -> Option<Key>) {
 pub(super) struct News {
     /// Keys that went down, in their order.
     pub(super) keys: Vec<Key>,
-    /// Where the pointer's button went down.
+    /// Places at which the pointer's button went down.
     pub(super) clicks: Vec<(f32, f32)>,
     /// True if its contents are wanted again.
     pub(super) is_bare: bool,
