@@ -19,7 +19,7 @@ const FRAME_STEPS: u64 = 33;
 const SECONDS: u64 = 24;
 const START: Timestamp = Timestamp::from_us(1_000_000);
 const RATE: Bitrate = Bitrate::from_bps(12_000_000);
-/// The laboratory's bar for the longest gap of a line that loses, ms: one frame may be lost whole.
+/// Gap that a line which loses may have in any case, ms: a frame is lost whole. The laboratory's bar is three intervals.
 const GAP_MS: f64 = 2.0 * FRAME_STEPS as f64;
 /// By which a pair of a band may be worse than a duet, ms.
 const WORSE_MS: f64 = 5.0;
