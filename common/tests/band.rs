@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use common::netsim::pair::Pair;
+use common::netsim::linked::Linked;
 use common::netsim::{NetConditions, Network, Pauses, Scenario};
 use common::path::uplink::Uplink;
 use common::stream::video::band::{Band, MemberLine, Seat};
@@ -19,6 +19,8 @@ const FRAME_STEPS: u64 = 33;
 const SECONDS: u64 = 24;
 const START: Timestamp = Timestamp::from_us(1_000_000);
 const RATE: Bitrate = Bitrate::from_bps(12_000_000);
+/// Gap that a line which loses may have in any case, ms: a frame is lost whole. The laboratory's bar is three intervals.
+const GAP_MS: f64 = 2.0 * FRAME_STEPS as f64;
 /// By which a pair of a band may be worse than a duet, ms.
 const WORSE_MS: f64 = 5.0;
 
@@ -56,7 +58,7 @@ impl Line {
     }
 }
 
-/// What one of those who watch has seen.
+/// Figures of one of those who watch.
 #[derive(Debug)]
 struct Seen {
     p99_ms: f64,
@@ -67,7 +69,7 @@ struct Seen {
 }
 
 struct Peer {
-    pair: Pair,
+    pair: Linked,
     there: Network<Vec<u8>>,
     delays_ms: Vec<f64>,
     last: Option<Timestamp>,
@@ -82,7 +84,7 @@ fn run(line: Line, seeds: &[u64], rate: Bitrate) -> Vec<Seen> {
     let coarse_blocks = BlockLayout::new(&params).coarse_blocks();
     let peer = |&seed: &u64| {
         let [there, back] = line.ways(seed);
-        let pair = Pair::new(params, rate, back, START);
+        let pair = Linked::new(params, rate, back, START);
         Peer { pair, there: Network::new(there, START), delays_ms: vec![], last: None, gap_ms: 0.0, coarse: 0 }
     };
     let mut peers: Vec<_> = seeds.iter().map(peer).collect();
@@ -142,7 +144,10 @@ fn check(line: Line) {
                 let duet = &run(line, &[*seed], share)[0];
                 let told = format!("{line:?}, {machines} machines, seed {seed}: {pair:?} beside {duet:?}");
                 assert!(duet.shown > 600, "{told}");
-                assert!(pair.p99_ms <= duet.p99_ms + WORSE_MS && pair.gap_ms <= duet.gap_ms + WORSE_MS, "{told}");
+                assert!(
+                    pair.p99_ms <= duet.p99_ms + WORSE_MS && pair.gap_ms <= duet.gap_ms.max(GAP_MS) + WORSE_MS,
+                    "{told}"
+                );
                 assert!(pair.shown + 6 >= duet.shown && pair.coarse + 6 >= duet.coarse, "{told}");
             }
         }

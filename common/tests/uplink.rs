@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use common::netsim::pair::Pair;
+use common::netsim::linked::Linked;
 use common::netsim::{Bottleneck, HEADERS_BYTES, NetConditions, Network};
 use common::path::uplink::Uplink;
 use common::units::{Bitrate, FrameId, Timestamp};
@@ -20,7 +20,7 @@ fn params() -> StreamParams {
 }
 
 struct Peer {
-    pair: Pair,
+    pair: Linked,
     /// The way behind the uplink.
     behind: Network,
     delays_ms: Vec<f64>,
@@ -44,7 +44,7 @@ fn run(uplink_bps: u64, all_bps: u64, ways_bps: &[u64], divides: bool, seconds: 
     let most = if divides { Uplink::even(all, ways_bps.len()) } else { all };
     let mut shared: Network<Tagged> = Network::new(line(uplink_bps), start);
     let peer = |&bps: &u64| {
-        let pair = Pair::new(params(), most, NetConditions::perfect(Duration::from_millis(20)), start);
+        let pair = Linked::new(params(), most, NetConditions::perfect(Duration::from_millis(20)), start);
         Peer { pair, behind: Network::new(line(bps), start), delays_ms: Vec::new(), shown_bytes: 0 }
     };
     let mut peers: Vec<_> = ways_bps.iter().map(peer).collect();

@@ -6,7 +6,8 @@
 
 mod conditions;
 pub mod lines;
-pub mod pair;
+pub mod linked;
+
 mod pauses;
 mod random;
 pub mod router;

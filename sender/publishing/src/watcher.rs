@@ -36,7 +36,7 @@ pub struct Watchers(Dialler);
 
 /// One who watches, until it is dropped.
 pub struct Watcher {
-    /// What there is to watch.
+    /// The broadcast.
     pub broadcast: broadcast::Consumer,
     _session: Session,
 }

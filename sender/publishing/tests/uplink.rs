@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use common::netsim::pair::Pair;
+use common::netsim::linked::Linked;
 use common::netsim::{Bottleneck, HEADERS_BYTES, NetConditions, Network, Scenario};
 use common::units::{Bitrate, FrameId, Timestamp};
 use picture::frame::{Chroma, ColourSpace, FrameSize};
@@ -35,7 +35,7 @@ impl AsRef<[u8]> for Packet {
     }
 }
 
-/// What came of a call and its audience.
+/// Outcome of a call and its audience.
 #[derive(Debug)]
 struct Outcome {
     /// Of the call in the last half.
@@ -70,7 +70,7 @@ fn bps(part: Part) -> u64 {
 /// Calls for so many seconds over an uplink that changes, with an audience or without.
 fn run(uplink: Scenario, has_audience: bool, seconds: u64) -> Outcome {
     let back = NetConditions::perfect(Duration::from_millis(15));
-    let mut pair = Pair::new(params(), Bitrate::from_bps(WANTED), back, START);
+    let mut pair = Linked::new(params(), Bitrate::from_bps(WANTED), back, START);
     let mut there: Network<Packet> = Network::new(uplink, START);
     let mut allowance = Allowance::new(BASE_BPS, MAIN_BPS, 1_700_000);
     let (mut part, mut owed) = (Part::Nothing, 0);

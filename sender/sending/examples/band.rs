@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fs;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use common::stream::video::band::{Band, MemberLine, Seat};
 use common::stream::video::prediction::{Held, ReceiverId};
 use common::units::{FrameId, Timestamp};
@@ -41,10 +41,13 @@ struct Arguments {
     /// Bytes of a frame that the slow receiver's line bears
     #[arg(long, default_value_t = 2_000)]
     slow_bytes: usize,
+    /// Of three receivers, only the row whose last one is so
+    #[arg(long)]
+    last: Option<Nuisance>,
 }
 
 /// The last receiver's ways to be a nuisance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Nuisance {
     None,
     Slow,
@@ -80,6 +83,9 @@ fn main() -> Result<()> {
         (3, Nuisance::Lies, false),
         (3, Nuisance::Denies, false),
     ] {
+        if arguments.last.is_some_and(|last| (peers, nuisance, each) != (3, last, false)) {
+            continue;
+        }
         let (ms, psnr, predicted) = run(&arguments, peers, nuisance, each)?;
         let coding = if each { "one each" } else { "one for all" };
         println!("| {peers} | {nuisance:?} | {coding} | {ms:.1} | {psnr:.2} | {predicted:.0} |");

@@ -16,7 +16,7 @@ const MAX_DATAGRAM: usize = 1_200;
 
 /// A machine that sends and one that receives, with the way back; the way there is the caller's.
 #[derive(Debug)]
-pub struct Pair {
+pub struct Linked {
     /// The one that sends.
     pub sender: SenderSession,
     receiver: ReceiverSession,
@@ -36,7 +36,7 @@ pub fn filler(params: &StreamParams, bytes: usize) -> CodedFrame {
     frame
 }
 
-impl Pair {
+impl Linked {
     /// Connects both at `start`; the stream takes at most `rate_max`.
     pub fn new(params: StreamParams, rate_max: Bitrate, back: impl Into<Scenario>, start: Timestamp) -> Self {
         let mut pair = Self {
