@@ -385,6 +385,9 @@ pub(crate) struct BenchArgs {
     /// Pictures to use instead of synthetic ones: PNG, JPEG, PPM, PGM or Y4M (its first frame)
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) picture: Vec<PathBuf>,
+    /// Programs that `jpeg2000` runs on the same pictures: opj_compress, ojph_compress
+    #[arg(long, value_name = "PROGRAM,..", value_delimiter = ',')]
+    pub(crate) beside: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -82,11 +82,11 @@ const fn estimates() -> [Estimate; 2 * STATES.len()] {
 }
 
 /// Contexts of a block: 9 of significance, 5 of signs, 3 of refinement, the run and the uniform one.
-pub(super) const CONTEXTS: usize = 19;
+pub(crate) const CONTEXTS: usize = 19;
 /// The context of four insignificant coefficients.
-pub(super) const RUN: u8 = 17;
+pub(crate) const RUN: u8 = 17;
 /// The context without adaptation.
-pub(super) const UNIFORM: u8 = 18;
+pub(crate) const UNIFORM: u8 = 18;
 
 /// The beginning of every context (table D.7).
 const INITIAL: [u8; CONTEXTS] = {
@@ -98,7 +98,7 @@ const INITIAL: [u8; CONTEXTS] = {
 };
 
 /// The encoder of one segment.
-pub(super) struct MqEncoder {
+pub(crate) struct MqEncoder {
     contexts: [u8; CONTEXTS],
     a: u32,
     c: u32,
@@ -109,20 +109,20 @@ pub(super) struct MqEncoder {
 
 /// End of a segment if it ends here: so many of the bytes so far, and then these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ending {
-    pub(super) kept: usize,
-    pub(super) tail: [u8; 3],
-    pub(super) tail_len: usize,
+pub(crate) struct Ending {
+    pub(crate) kept: usize,
+    pub(crate) tail: [u8; 3],
+    pub(crate) tail_len: usize,
 }
 
 impl MqEncoder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { contexts: INITIAL, a: 0x8000, c: 0, count: 12, bytes: vec![0] }
     }
 
     /// Codes a decision.
     #[inline]
-    pub(super) fn code(&mut self, context: u8, symbol: bool) {
+    pub(crate) fn code(&mut self, context: u8, symbol: bool) {
         let context = &mut self.contexts[usize::from(context)];
         let estimate = ESTIMATES[usize::from(*context)];
         self.a -= estimate.qe;
@@ -169,13 +169,13 @@ impl MqEncoder {
     }
 
     /// Returns the bytes of which any continuation makes the decoder decide as was decided so far.
-    pub(super) fn safe_len(&self) -> usize {
+    pub(crate) fn safe_len(&self) -> usize {
         // The 27 bits in `c` take four bytes.
         self.bytes.len() - 1 + 4
     }
 
     /// Returns the shortest ending here, and goes on as if nothing had been.
-    pub(super) fn ending(&mut self) -> Ending {
+    pub(crate) fn ending(&mut self) -> Ending {
         let (c, count, len) = (self.c, self.count, self.bytes.len());
         let last = self.bytes[len - 1];
         let end = self.c + self.a;
@@ -204,14 +204,14 @@ impl MqEncoder {
     }
 
     /// Returns the bytes so far.
-    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         self.bytes.remove(0);
         self.bytes
     }
 }
 
 /// The decoder of one segment.
-pub(super) struct MqDecoder<'a> {
+pub(crate) struct MqDecoder<'a> {
     contexts: [u8; CONTEXTS],
     a: u32,
     c: u32,
@@ -221,7 +221,7 @@ pub(super) struct MqDecoder<'a> {
 }
 
 impl<'a> MqDecoder<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         let mut decoder = Self { contexts: INITIAL, a: 0x8000, c: 0, count: 0, bytes, at: 0 };
         decoder.c = decoder.byte(0) << 16;
         decoder.take();
@@ -231,12 +231,12 @@ impl<'a> MqDecoder<'a> {
     }
 
     /// Goes on in another segment, with the contexts as they are.
-    pub(super) fn restart(&mut self, bytes: &'a [u8]) {
+    pub(crate) fn restart(&mut self, bytes: &'a [u8]) {
         *self = Self { contexts: self.contexts, ..Self::new(bytes) };
     }
 
     /// Sets the contexts to their beginning.
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.contexts = INITIAL;
     }
 
@@ -263,7 +263,7 @@ impl<'a> MqDecoder<'a> {
 
     /// Returns the next decision.
     #[inline]
-    pub(super) fn decide(&mut self, context: u8) -> bool {
+    pub(crate) fn decide(&mut self, context: u8) -> bool {
         let context = &mut self.contexts[usize::from(context)];
         let estimate = ESTIMATES[usize::from(*context)];
         self.a -= estimate.qe;

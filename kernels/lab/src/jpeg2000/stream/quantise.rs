@@ -1,12 +1,12 @@
 //! Steps of the quantiser, as the header writes them (ISO/IEC 15444-1, annex E).
 
-use super::geometry::Subband;
+use crate::jpeg2000::geometry::Subband;
 
 /// Step of one band: `2^(bits - exponent) (1 + mantissa / 2048)`, where `bits` are those of a sample and of the band's gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BandStep {
-    pub(super) exponent: u8,
-    pub(super) mantissa: u16,
+pub(crate) struct BandStep {
+    pub(crate) exponent: u8,
+    pub(crate) mantissa: u16,
 }
 
 /// Largest exponent that the header can write.
@@ -15,7 +15,7 @@ const MANTISSAS: u16 = 1 << 11;
 
 impl BandStep {
     /// Returns the step nearest to `step`, of a band whose samples have `bits`.
-    pub(super) fn nearest(step: f64, bits: u8) -> Self {
+    pub(crate) fn nearest(step: f64, bits: u8) -> Self {
         let mut power = step.log2().floor() as i32;
         let mut mantissa = ((step / 2_f64.powi(power) - 1.0) * f64::from(MANTISSAS)).round() as u16;
         if mantissa >= MANTISSAS {
@@ -30,7 +30,7 @@ impl BandStep {
     }
 
     /// Returns the step of a band whose samples have `bits`.
-    pub(super) fn size(self, bits: u8) -> f64 {
+    pub(crate) fn size(self, bits: u8) -> f64 {
         let power = i32::from(bits) - i32::from(self.exponent);
         2_f64.powi(power) * (1.0 + f64::from(self.mantissa) / f64::from(MANTISSAS))
     }
@@ -38,16 +38,16 @@ impl BandStep {
 
 /// Steps of all bands of a component, and the bits that coefficients have beyond the nominal ones.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Quantiser {
-    pub(super) guard_bits: u8,
+pub(crate) struct Quantiser {
+    pub(crate) guard_bits: u8,
     /// By the number of the band; of one alone, the others follow: a level less is half the step.
-    pub(super) steps: Vec<BandStep>,
-    pub(super) is_derived: bool,
+    pub(crate) steps: Vec<BandStep>,
+    pub(crate) is_derived: bool,
 }
 
 impl Quantiser {
     /// Returns the step of a band, `None` if the header lacks it.
-    pub(super) fn step(&self, index: usize, band: Subband, level: u8, levels: u8) -> Option<BandStep> {
+    pub(crate) fn step(&self, index: usize, band: Subband, level: u8, levels: u8) -> Option<BandStep> {
         if !self.is_derived {
             return self.steps.get(index).copied();
         }
@@ -57,7 +57,7 @@ impl Quantiser {
     }
 
     /// Returns the bit planes of a band with such a step.
-    pub(super) fn planes(&self, step: BandStep) -> u8 {
+    pub(crate) fn planes(&self, step: BandStep) -> u8 {
         (self.guard_bits + step.exponent).saturating_sub(1)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cleanup::NEGATIVE;
 use super::read::{Backward, Forward};
-use crate::jpeg2000::tier1::Segment;
+use crate::jpeg2000::block::tier1::Segment;
 
 /// Rows of a stripe, and columns whose signs come together.
 const SIDE: usize = 4;

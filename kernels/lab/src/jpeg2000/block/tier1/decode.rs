@@ -2,8 +2,8 @@
 
 use super::passes::{Block, Side};
 use super::{NEGATIVE, Style};
+use crate::jpeg2000::block::mq::{MqDecoder, RUN, UNIFORM};
 use crate::jpeg2000::geometry::Subband;
-use crate::jpeg2000::mq::{MqDecoder, RUN, UNIFORM};
 
 /// Bytes that end by themselves, and the passes in them.
 #[derive(Clone, Debug, Default)]
@@ -135,7 +135,7 @@ impl<D: Decisions> Side for Learning<'_, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jpeg2000::tier1::{FRACTION_BITS, encode};
+    use crate::jpeg2000::block::tier1::{FRACTION_BITS, encode};
 
     #[test]
     fn blocks_come_back_and_every_pass_brings_what_it_says() {

@@ -12,7 +12,7 @@ struct Node {
 
 /// A quad tree whose nodes are the least of the numbers below them.
 #[derive(Clone, Debug)]
-pub(super) struct TagTree {
+pub(crate) struct TagTree {
     /// Width of each level and its first node, from the leaves to the root.
     levels: Vec<(usize, usize)>,
     nodes: Vec<Node>,
@@ -20,7 +20,7 @@ pub(super) struct TagTree {
 
 impl TagTree {
     /// Returns a tree of unknown numbers.
-    pub(super) fn unknown(width: usize, height: usize) -> Self {
+    pub(crate) fn unknown(width: usize, height: usize) -> Self {
         let (mut levels, mut count, mut size) = (Vec::new(), 0, (width, height));
         loop {
             levels.push((size.0, count));
@@ -34,7 +34,7 @@ impl TagTree {
     }
 
     /// Returns the tree of a grid's numbers, row by row.
-    pub(super) fn of(width: usize, height: usize, values: &[u32]) -> Self {
+    pub(crate) fn of(width: usize, height: usize, values: &[u32]) -> Self {
         let mut tree = Self::unknown(width, height);
         for (leaf, &value) in values.iter().enumerate() {
             for at in path(&tree.levels, leaf) {
@@ -45,7 +45,7 @@ impl TagTree {
     }
 
     /// Tells whether a leaf's number is below `threshold`.
-    pub(super) fn write(&mut self, leaf: usize, threshold: u32, bits: &mut StuffedWriter) {
+    pub(crate) fn write(&mut self, leaf: usize, threshold: u32, bits: &mut StuffedWriter) {
         let mut low = 0;
         for at in path(&self.levels, leaf) {
             let node = &mut self.nodes[at];
@@ -66,7 +66,7 @@ impl TagTree {
     }
 
     /// Reads whether a leaf's number is below `threshold`.
-    pub(super) fn read(&mut self, leaf: usize, threshold: u32, bits: &mut StuffedReader<'_>) -> Result<bool, Ended> {
+    pub(crate) fn read(&mut self, leaf: usize, threshold: u32, bits: &mut StuffedReader<'_>) -> Result<bool, Ended> {
         let (mut low, mut value) = (0, 0);
         for at in path(&self.levels, leaf) {
             let node = &mut self.nodes[at];
@@ -85,7 +85,7 @@ impl TagTree {
     }
 
     /// Returns true if no leaf's number is below `threshold`, as far as is known.
-    pub(super) fn has_none_below(&self, threshold: u32) -> bool {
+    pub(crate) fn has_none_below(&self, threshold: u32) -> bool {
         self.nodes.last().is_none_or(|root| root.low >= threshold)
     }
 }

@@ -3,8 +3,8 @@
 mod read;
 mod write;
 
-pub(super) use self::read::{Broken, ReadBand, ReadBlock, read};
-pub(super) use self::write::{Share, WrittenBand, write};
+pub(crate) use self::read::{Broken, ReadBand, ReadBlock, read};
+pub(crate) use self::write::{Share, WrittenBand, write};
 
 /// Most passes that a packet can bring to a block.
 const PASSES_MAX: usize = 164;

@@ -3,62 +3,62 @@
 mod read;
 mod write;
 
-pub(super) use self::read::{Tile, read};
-pub(super) use self::write::write;
-use super::geometry::{Area, Cuts};
+pub(crate) use self::read::{Tile, read};
+pub(crate) use self::write::write;
 use super::progression::Order;
 use super::quantise::Quantiser;
-use super::tier1::Style;
+use crate::jpeg2000::block::tier1::Style;
+use crate::jpeg2000::geometry::{Area, Cuts};
 
 /// Markers.
 mod marker {
-    pub(super) const SOC: u16 = 0xff4f;
-    pub(super) const CAP: u16 = 0xff50;
-    pub(super) const SIZ: u16 = 0xff51;
-    pub(super) const COD: u16 = 0xff52;
-    pub(super) const COC: u16 = 0xff53;
-    pub(super) const QCD: u16 = 0xff5c;
-    pub(super) const QCC: u16 = 0xff5d;
-    pub(super) const RGN: u16 = 0xff5e;
-    pub(super) const POC: u16 = 0xff5f;
-    pub(super) const PPM: u16 = 0xff60;
-    pub(super) const PPT: u16 = 0xff61;
-    pub(super) const COM: u16 = 0xff64;
-    pub(super) const SOT: u16 = 0xff90;
-    pub(super) const SOD: u16 = 0xff93;
-    pub(super) const EOC: u16 = 0xffd9;
+    pub(crate) const SOC: u16 = 0xff4f;
+    pub(crate) const CAP: u16 = 0xff50;
+    pub(crate) const SIZ: u16 = 0xff51;
+    pub(crate) const COD: u16 = 0xff52;
+    pub(crate) const COC: u16 = 0xff53;
+    pub(crate) const QCD: u16 = 0xff5c;
+    pub(crate) const QCC: u16 = 0xff5d;
+    pub(crate) const RGN: u16 = 0xff5e;
+    pub(crate) const POC: u16 = 0xff5f;
+    pub(crate) const PPM: u16 = 0xff60;
+    pub(crate) const PPT: u16 = 0xff61;
+    pub(crate) const COM: u16 = 0xff64;
+    pub(crate) const SOT: u16 = 0xff90;
+    pub(crate) const SOD: u16 = 0xff93;
+    pub(crate) const EOC: u16 = 0xffd9;
 }
 
 /// A component as the header says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ComponentSize {
+pub(crate) struct ComponentSize {
     /// Bits of a sample, 1 to 38.
-    pub(super) depth: u8,
-    pub(super) is_signed: bool,
+    pub(crate) depth: u8,
+    pub(crate) is_signed: bool,
     /// Pixels of the picture to one sample, along rows and columns.
-    pub(super) step: (u8, u8),
+    pub(crate) step: (u8, u8),
 }
 
 /// Sizes of the picture, its tiles and components.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     /// The picture on the grid that all components share.
-    pub(super) picture: Area,
+    pub(crate) picture: Area,
     /// Corner, width and height of the first tile.
-    pub(super) tile: [u32; 4],
-    pub(super) components: Vec<ComponentSize>,
+    pub(crate) tile: [u32; 4],
+    pub(crate) components: Vec<ComponentSize>,
 }
 
 impl Sizes {
     /// Returns how many tiles there are in a row and in a column.
-    pub(super) fn tiles(&self) -> (u64, u64) {
+    pub(crate) fn tiles(&self) -> (u64, u64) {
         let [x, y, width, height] = self.tile.map(u64::from);
         let count = |end: u32, start: u64, length: u64| u64::from(end).saturating_sub(start).div_ceil(length);
         (count(self.picture.x1, x, width), count(self.picture.y1, y, height))
     }
 
     /// Returns a tile's part of the picture.
-    pub(super) fn tile_area(&self, index: u64) -> Area {
+    pub(crate) fn tile_area(&self, index: u64) -> Area {
         let [x, y, width, height] = self.tile.map(u64::from);
         let (column, row) = (index % self.tiles().0.max(1), index / self.tiles().0.max(1));
         let clamp = |at: u64, start: u32, end: u32| at.clamp(start.into(), end.into()) as u32;
@@ -74,22 +74,22 @@ impl Sizes {
 
 /// The code of a component.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct ComponentCode {
-    pub(super) cuts: Cuts,
-    pub(super) style: Style,
+pub(crate) struct ComponentCode {
+    pub(crate) cuts: Cuts,
+    pub(crate) style: Style,
     /// The 5/3 in integers, not the 9/7.
-    pub(super) is_reversible: bool,
-    pub(super) quantiser: Quantiser,
+    pub(crate) is_reversible: bool,
+    pub(crate) quantiser: Quantiser,
 }
 
 /// The code of a tile.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct TileCode {
-    pub(super) order: Order,
-    pub(super) layers: usize,
+pub(crate) struct TileCode {
+    pub(crate) order: Order,
+    pub(crate) layers: usize,
     /// The first three components are a colour transform's.
-    pub(super) mixes_colours: bool,
-    pub(super) components: Vec<ComponentCode>,
+    pub(crate) mixes_colours: bool,
+    pub(crate) components: Vec<ComponentCode>,
 }
 
 /// Bit of the sizes' segment that says that there are capabilities, and of these the one of Part 15.

@@ -2,14 +2,14 @@
 
 /// Writes bits.
 #[derive(Default)]
-pub(super) struct StuffedWriter {
+pub(crate) struct StuffedWriter {
     bytes: Vec<u8>,
     /// Bits of the last byte that are not written.
     left: u32,
 }
 
 impl StuffedWriter {
-    pub(super) fn bit(&mut self, bit: bool) {
+    pub(crate) fn bit(&mut self, bit: bool) {
         if self.left == 0 {
             self.left = if self.bytes.last() == Some(&0xff) { 7 } else { 8 };
             self.bytes.push(0);
@@ -21,12 +21,12 @@ impl StuffedWriter {
     }
 
     /// Writes the lowest `count` bits, the highest one first.
-    pub(super) fn bits(&mut self, value: usize, count: u32) {
+    pub(crate) fn bits(&mut self, value: usize, count: u32) {
         (0..count).rev().for_each(|at| self.bit(value >> at & 1 != 0));
     }
 
     /// Returns the bytes; the last one is not all ones.
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         if self.bytes.last() == Some(&0xff) {
             self.bytes.push(0);
         }
@@ -35,7 +35,7 @@ impl StuffedWriter {
 }
 
 /// Reads bits.
-pub(super) struct StuffedReader<'a> {
+pub(crate) struct StuffedReader<'a> {
     bytes: &'a [u8],
     at: usize,
     left: u32,
@@ -44,14 +44,14 @@ pub(super) struct StuffedReader<'a> {
 
 /// The bytes are at their end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ended;
+pub(crate) struct Ended;
 
 impl<'a> StuffedReader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0, left: 0, last: 0 }
     }
 
-    pub(super) fn bit(&mut self) -> Result<bool, Ended> {
+    pub(crate) fn bit(&mut self) -> Result<bool, Ended> {
         if self.left == 0 {
             self.left = if self.last == 0xff { 7 } else { 8 };
             self.last = *self.bytes.get(self.at).ok_or(Ended)?;
@@ -61,12 +61,12 @@ impl<'a> StuffedReader<'a> {
         Ok(self.last >> self.left & 1 != 0)
     }
 
-    pub(super) fn bits(&mut self, count: u32) -> Result<usize, Ended> {
+    pub(crate) fn bits(&mut self, count: u32) -> Result<usize, Ended> {
         (0..count).try_fold(0, |value, _| Ok(value << 1 | usize::from(self.bit()?)))
     }
 
     /// Returns the bytes that have been read, with the one that follows a last byte of ones.
-    pub(super) fn finish(self) -> Result<usize, Ended> {
+    pub(crate) fn finish(self) -> Result<usize, Ended> {
         match self.last {
             0xff if self.at >= self.bytes.len() => Err(Ended),
             0xff => Ok(self.at + 1),

@@ -10,12 +10,12 @@ mod tables;
 mod write;
 
 use self::cleanup::{BadBlock, NEGATIVE};
-pub(super) use self::encode::encode;
+pub(crate) use self::encode::{Scratch, encode};
 use super::tier1::Segment;
 
 /// Decodes a block into signed coefficients in half quantiser steps, column by column: what is not known of a magnitude is taken as
 /// half of it. `planes` are those down to the one of the first pass, at most 30.
-pub(super) fn decode(
+pub(crate) fn decode(
     segments: &[Segment],
     planes: u8,
     (width, height): (usize, usize),

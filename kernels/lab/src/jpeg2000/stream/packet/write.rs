@@ -1,8 +1,8 @@
 //! Writes packets.
 
 use super::LENGTH_BITS;
-use crate::jpeg2000::bits::StuffedWriter;
-use crate::jpeg2000::tagtree::TagTree;
+use crate::jpeg2000::stream::bits::StuffedWriter;
+use crate::jpeg2000::stream::tagtree::TagTree;
 
 /// A block's share of a layer: passes and bytes, in addition to those before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

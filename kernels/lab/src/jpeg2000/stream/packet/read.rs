@@ -1,10 +1,10 @@
 //! Reads packets.
 
 use super::{LENGTH_BITS, PASSES_MAX};
-use crate::jpeg2000::bits::{Ended, StuffedReader};
+use crate::jpeg2000::block::tier1::{Segment, Style};
 use crate::jpeg2000::geometry::Grid;
-use crate::jpeg2000::tagtree::TagTree;
-use crate::jpeg2000::tier1::{Segment, Style};
+use crate::jpeg2000::stream::bits::{Ended, StuffedReader};
+use crate::jpeg2000::stream::tagtree::TagTree;
 
 /// Planes without a one that a block can have; more than any quantiser leaves.
 const ZERO_PLANES_MAX: u32 = 64;

@@ -1,8 +1,8 @@
 //! Files of boxes around a code-stream: JP2 (ISO/IEC 15444-1, annex I).
 
-use super::error::{Jpeg2000Error, damaged, not_read};
 use super::header::{ComponentSize, Sizes};
-use super::image::Colour;
+use crate::jpeg2000::error::{Jpeg2000Error, damaged, not_read};
+use crate::jpeg2000::image::Colour;
 
 /// The beginning of every such file.
 const SIGNATURE: [u8; 12] = *b"\0\0\0\x0cjP  \r\n\x87\n";
@@ -25,7 +25,7 @@ const CMYK: u32 = 12;
 const OPACITY: u16 = 1;
 
 /// Returns the code-stream of a file, and the colours that it says it has.
-pub(super) fn open(bytes: &[u8]) -> Result<(&[u8], Option<Colour>), Jpeg2000Error> {
+pub(crate) fn open(bytes: &[u8]) -> Result<(&[u8], Option<Colour>), Jpeg2000Error> {
     if bytes.starts_with(&STREAM) {
         return Ok((bytes, None));
     }
@@ -128,7 +128,7 @@ fn is_direct(content: &[u8]) -> bool {
 }
 
 /// Returns the file of a code-stream.
-pub(super) fn wrap(stream: &[u8], sizes: &Sizes, colour: Colour, is_high_throughput: bool) -> Vec<u8> {
+pub(crate) fn wrap(stream: &[u8], sizes: &Sizes, colour: Colour, is_high_throughput: bool) -> Vec<u8> {
     let kind = if is_high_throughput { KIND_HIGH_THROUGHPUT } else { KIND };
     let mut out = Vec::with_capacity(stream.len() + 256);
     out.extend(SIGNATURE);

@@ -5,57 +5,57 @@ mod decode;
 mod encode;
 mod passes;
 
-pub(super) use self::decode::{Segment, decode};
-pub(super) use self::encode::{CodedBlock, FRACTION_BITS, encode};
+pub(crate) use self::decode::{Segment, decode};
+pub(crate) use self::encode::{CodedBlock, FRACTION_BITS, encode};
 
 /// A negative coefficient.
 const NEGATIVE: u32 = 1 << 31;
 
 /// Places of the options in the byte of the header that names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Style(pub(super) u8);
+pub(crate) struct Style(pub(crate) u8);
 
 impl Style {
     /// Blocks of Part 15, and nothing else.
-    pub(super) const HIGH_THROUGHPUT: Self = Self(64);
+    pub(crate) const HIGH_THROUGHPUT: Self = Self(64);
 
     /// Two of three passes without arithmetic coding in the lower planes.
-    pub(super) const fn bypasses(self) -> bool {
+    pub(crate) const fn bypasses(self) -> bool {
         self.0 & 1 != 0
     }
 
     /// Contexts begin anew in each pass.
-    pub(super) const fn resets(self) -> bool {
+    pub(crate) const fn resets(self) -> bool {
         self.0 & 2 != 0
     }
 
     /// Each pass is a segment.
-    pub(super) const fn terminates(self) -> bool {
+    pub(crate) const fn terminates(self) -> bool {
         self.0 & 4 != 0
     }
 
     /// No context looks at the stripe below.
-    pub(super) const fn is_causal(self) -> bool {
+    pub(crate) const fn is_causal(self) -> bool {
         self.0 & 8 != 0
     }
 
     /// Four decisions end each cleanup.
-    pub(super) const fn marks_segments(self) -> bool {
+    pub(crate) const fn marks_segments(self) -> bool {
         self.0 & 32 != 0
     }
 
     /// Blocks are coded as Part 15 says.
-    pub(super) const fn is_high_throughput(self) -> bool {
+    pub(crate) const fn is_high_throughput(self) -> bool {
         self.0 & 64 != 0
     }
 
     /// Some blocks are coded as Part 15 says, others as Part 1 does.
-    pub(super) const fn is_mixed(self) -> bool {
+    pub(crate) const fn is_mixed(self) -> bool {
         self.0 & 128 != 0
     }
 
     /// Returns how many passes from the one of this index on are in its segment.
-    pub(super) const fn passes_left(self, pass: usize) -> usize {
+    pub(crate) const fn passes_left(self, pass: usize) -> usize {
         if self.is_high_throughput() {
             return match pass {
                 0 => 1,

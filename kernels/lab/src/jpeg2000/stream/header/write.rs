@@ -2,7 +2,7 @@
 
 use super::{ComponentCode, ComponentSize, HAS_CAPABILITIES, IRREVERSIBLE, PART_15, Sizes, TileCode, marker};
 use crate::jpeg2000::geometry::Area;
-use crate::jpeg2000::quantise::Quantiser;
+use crate::jpeg2000::stream::quantise::Quantiser;
 
 /// The program's name in the header.
 const COMMENT: &[u8] = b"Duet";

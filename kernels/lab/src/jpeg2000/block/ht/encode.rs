@@ -2,28 +2,43 @@
 
 use super::context::{Above, context, expected};
 use super::tables::{CODES, Codes};
-use super::write::{Codewords, EventWriter, Magnitudes, join};
+use super::write::Streams;
 
-/// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`super::cleanup::NEGATIVE`], down to the lowest plane. One without
-/// anything has no bytes.
-pub(in crate::jpeg2000) fn encode(values: &[u32], height: usize) -> Vec<u8> {
-    let width = values.len() / height;
-    let mut block = Block {
-        magnitudes: Magnitudes::default(),
-        events: EventWriter::new(),
-        codewords: Codewords::new(),
-        codes: &CODES[0],
-    };
-    let mut above = Above::new(width);
-    for y in (0..height).step_by(2) {
-        block.row(&mut above, values, height, y);
-        block.codes = &CODES[1];
-    }
-    join(block.magnitudes, block.events, block.codewords)
+/// Memory that one block after another uses.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    streams: Streams,
+    above: Above,
 }
 
-/// Most bits of a coefficient that wait for those of the quad's others.
-const TOGETHER: u32 = 7;
+/// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`super::cleanup::NEGATIVE`], down to the lowest plane.
+/// One without anything has no bytes.
+pub(crate) fn encode(values: &[u32], height: usize, scratch: &mut Scratch) -> Vec<u8> {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("lzcnt") {
+        // SAFETY: this processor has them.
+        return unsafe { encode_with_avx2(values, height, scratch) };
+    }
+    encode_block(values, height, scratch)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn encode_with_avx2(values: &[u32], height: usize, scratch: &mut Scratch) -> Vec<u8> {
+    encode_block(values, height, scratch)
+}
+
+#[inline(always)]
+fn encode_block(values: &[u32], height: usize, Scratch { streams, above }: &mut Scratch) -> Vec<u8> {
+    above.clear(values.len() / height);
+    streams.clear();
+    let mut block = Block { streams, codes: &CODES[0] };
+    for y in (0..height).step_by(2) {
+        block.row(above, values, height, y);
+        block.codes = &CODES[1];
+    }
+    streams.join()
+}
 
 /// Four coefficients.
 #[derive(Clone, Copy, Default)]
@@ -36,7 +51,7 @@ struct Quad {
 }
 
 impl Quad {
-    #[inline]
+    #[inline(always)]
     fn of(values: [u32; 4]) -> Self {
         let mut quad = Self::default();
         for (at, value) in values.into_iter().enumerate() {
@@ -51,7 +66,7 @@ impl Quad {
 }
 
 /// Returns the values of the quad at a column and the row `y`; those beyond the block are 0.
-#[inline]
+#[inline(always)]
 fn four(values: &[u32], height: usize, x: usize, y: usize) -> [u32; 4] {
     let start = x * height + y;
     let two = |start: usize| match values.get(start..start + 2) {
@@ -63,13 +78,12 @@ fn four(values: &[u32], height: usize, x: usize, y: usize) -> [u32; 4] {
 }
 
 struct Block<'a> {
-    magnitudes: Magnitudes,
-    events: EventWriter,
-    codewords: Codewords,
+    streams: &'a mut Streams,
     codes: &'a Codes,
 }
 
 impl Block<'_> {
+    #[inline(always)]
     fn row(&mut self, above: &mut Above, values: &[u32], height: usize, y: usize) {
         let (width, is_first, mut left) = (values.len() / height, y == 0, 0);
         let mut before = above.of(0);
@@ -83,9 +97,9 @@ impl Block<'_> {
                 && over == [[0; 4]; 2]
                 && both.as_flattened().iter().fold(0, |all, value| all | value << 1) == 0
             {
-                self.events.put(false);
+                self.streams.events.put(false);
                 if has_second {
-                    self.events.put(false);
+                    self.streams.events.put(false);
                 }
                 continue;
             }
@@ -101,11 +115,11 @@ impl Block<'_> {
     }
 
     /// Writes a quad but for what its largest exponent is above the expected one, which it returns.
-    #[inline]
+    #[inline(always)]
     fn quad(&mut self, quad: &Quad, is_first: bool, above: [u8; 4], left: u8) -> u32 {
         let context = context(is_first, above, left);
         if context == 0 {
-            self.events.put(quad.significant != 0);
+            self.streams.events.put(quad.significant != 0);
         }
         if quad.significant == 0 && context == 0 {
             return 0;
@@ -117,22 +131,16 @@ impl Block<'_> {
         let offset = most - expected;
         let is = |exponent: u8| usize::from(offset > 0 && exponent == largest);
         let code = self.codes.of(context, quad.significant.into(), is(a) | is(b) << 1 | is(c) << 2 | is(d) << 3);
-        self.codewords.put(code.code.into(), code.len.into());
-        let (mut bits, mut count) = (0_u64, 0);
+        self.streams.codewords.put(code.code.into(), code.len.into());
         for at in 0..4 {
             // None of a coefficient that is 0.
             let own = u32::from(quad.significant >> at & 1) * (most - u32::from(code.told >> at & 1).min(most));
-            bits |= (u64::from(quad.coded[at]) & ((1 << own) - 1)) << count;
-            count += own;
-            if own > TOGETHER {
-                self.magnitudes.put(bits, count);
-                (bits, count) = (0, 0);
-            }
+            self.streams.magnitudes.put(quad.coded[at] & ((1_u64 << own) - 1) as u32, own);
         }
-        self.magnitudes.put(bits, count);
         offset
     }
 
+    #[inline(always)]
     fn offsets(&mut self, is_first: bool, offsets: [u32; 2]) {
         let [one, two] = offsets;
         if one | two == 0 {
@@ -141,12 +149,12 @@ impl Block<'_> {
         let mut less = 0;
         if is_first && one > 0 && two > 0 {
             let are_large = one.min(two) > 2;
-            self.events.put(are_large);
+            self.streams.events.put(are_large);
             less = if are_large { 2 } else { 0 };
             // Beside a large one the other has a bit only.
             if !are_large && one > 2 {
                 self.prefix(one);
-                self.codewords.put(two - 1, 1);
+                self.streams.codewords.put(two - 1, 1);
                 self.suffix(one);
                 return;
             }
@@ -157,6 +165,7 @@ impl Block<'_> {
         self.suffix(two - less.min(two));
     }
 
+    #[inline(always)]
     fn prefix(&mut self, offset: u32) {
         let (bits, count) = match offset {
             0 => (0, 0),
@@ -165,14 +174,15 @@ impl Block<'_> {
             3 | 4 => (4, 3),
             _ => (0, 3),
         };
-        self.codewords.put(bits, count);
+        self.streams.codewords.put(bits, count);
     }
 
+    #[inline(always)]
     fn suffix(&mut self, offset: u32) {
         match offset {
             0..=2 => {}
-            3 | 4 => self.codewords.put(offset - 3, 1),
-            _ => self.codewords.put(offset - 5, 5),
+            3 | 4 => self.streams.codewords.put(offset - 3, 1),
+            _ => self.streams.codewords.put(offset - 5, 5),
         }
     }
 }
@@ -180,9 +190,9 @@ impl Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jpeg2000::ht::cleanup::NEGATIVE;
-    use crate::jpeg2000::ht::decode;
-    use crate::jpeg2000::tier1::Segment;
+    use crate::jpeg2000::block::ht::cleanup::NEGATIVE;
+    use crate::jpeg2000::block::ht::decode;
+    use crate::jpeg2000::block::tier1::Segment;
 
     #[test]
     fn blocks_come_back() {
@@ -197,7 +207,7 @@ mod tests {
                     (noise >> 3 & ((1 << size) - 1)) | if noise & 2 != 0 { NEGATIVE } else { 0 }
                 };
                 let values: Vec<u32> = (0..width * height).map(&mut value).collect();
-                let segment = Segment { passes: 1, bytes: encode(&values, height) };
+                let segment = Segment { passes: 1, bytes: encode(&values, height, &mut Scratch::default()) };
                 assert!(segment.bytes.windows(2).all(|pair| pair[0] != 0xff || pair[1] <= 0x8f), "no marker");
                 let decoded = decode(&[segment], 1, (width, height), false).unwrap();
                 for (value, found) in values.iter().zip(decoded) {

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::{ComponentCode, ComponentSize, MIXED, PART_15, SEVERAL_SETS, Sizes, TileCode, marker};
+use crate::jpeg2000::block::tier1::Style;
 use crate::jpeg2000::error::{Jpeg2000Error, damaged, not_read};
 use crate::jpeg2000::geometry::{Area, Cuts};
-use crate::jpeg2000::progression::Order;
-use crate::jpeg2000::quantise::{BandStep, Quantiser};
-use crate::jpeg2000::tier1::Style;
+use crate::jpeg2000::stream::progression::Order;
+use crate::jpeg2000::stream::quantise::{BandStep, Quantiser};
 
 type Result<T> = std::result::Result<T, Jpeg2000Error>;
 

@@ -2,8 +2,8 @@
 
 use super::NEGATIVE;
 use super::passes::{Block, Side};
+use crate::jpeg2000::block::mq::{Ending, MqEncoder, RUN, UNIFORM};
 use crate::jpeg2000::geometry::Subband;
-use crate::jpeg2000::mq::{Ending, MqEncoder, RUN, UNIFORM};
 
 /// Binary digits of a magnitude below the quantiser's: only the measure of distortion sees them.
 pub(crate) const FRACTION_BITS: u32 = 6;

@@ -1,11 +1,18 @@
 //! Contexts and expected exponents of quads, by those above and left of them.
 
 /// Exponents of a row of quads' lower coefficients, one column before the first and two after the last; 0 for a coefficient 0.
+#[derive(Default)]
 pub(super) struct Above(Vec<u8>);
 
 impl Above {
     pub(super) fn new(width: usize) -> Self {
         Self(vec![0; width.next_multiple_of(2) + 3])
+    }
+
+    /// Begins a block of so many columns.
+    pub(super) fn clear(&mut self, width: usize) {
+        self.0.clear();
+        self.0.resize(width.next_multiple_of(2) + 3, 0);
     }
 
     /// Returns the exponents of the four coefficients above a quad, from the one left of it.
@@ -20,7 +27,7 @@ impl Above {
 }
 
 /// Returns the context of a quad; `left` are the significant coefficients of the one to its left.
-#[inline]
+#[inline(always)]
 pub(super) fn context(is_first: bool, above: [u8; 4], left: u8) -> usize {
     let context = if is_first {
         // Both of its left column, then each of the right one.
@@ -33,7 +40,7 @@ pub(super) fn context(is_first: bool, above: [u8; 4], left: u8) -> usize {
 }
 
 /// Returns the largest exponent that is expected of a quad.
-#[inline]
+#[inline(always)]
 pub(super) fn expected(above: [u8; 4], significant: u8) -> u32 {
     // One coefficient alone says nothing of its neighbours.
     if significant.count_ones() < 2 {

@@ -1,10 +1,10 @@
 //! The order of packets (ISO/IEC 15444-1, annex B.12).
 
-use super::geometry::Resolution;
+use crate::jpeg2000::geometry::Resolution;
 
 /// Order of packets, by that which changes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     LayerResolution,
     ResolutionLayer,
     ResolutionPosition,
@@ -22,26 +22,26 @@ impl Order {
     ];
 
     /// Returns the order that the header names so.
-    pub(super) fn of(byte: u8) -> Option<Self> {
+    pub(crate) fn of(byte: u8) -> Option<Self> {
         Self::ALL.get(usize::from(byte)).copied()
     }
 
-    pub(super) fn byte(self) -> u8 {
+    pub(crate) fn byte(self) -> u8 {
         self as u8
     }
 }
 
 /// A precinct, and its place in the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PrecinctPlace {
-    pub(super) component: usize,
-    pub(super) resolution: usize,
-    pub(super) precinct: usize,
+pub(crate) struct PrecinctPlace {
+    pub(crate) component: usize,
+    pub(crate) resolution: usize,
+    pub(crate) precinct: usize,
     position: (u64, u64),
 }
 
 /// Returns all precincts of a tile, `(resolutions, sub-sampling)` of each component, in the order of `order`; `corner` is the tile's.
-pub(super) fn precincts(
+pub(crate) fn precincts(
     order: Order,
     components: &[(&[Resolution], (u8, u8))],
     corner: (u32, u32),
@@ -71,7 +71,7 @@ pub(super) fn precincts(
 }
 
 /// Returns the order of packets: `(index into places, layer)`.
-pub(super) fn packets(
+pub(crate) fn packets(
     order: Order,
     places: &[PrecinctPlace],
     layers: usize,
