@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::config::WindowBackend;
+use common::config::{SnapshotFile, WindowBackend};
 use common::units::{Bitrate, FrameId, Timestamp};
 use kernels::{Converter, Picture};
 use net::clock;
@@ -62,6 +62,7 @@ pub struct Window {
     members: Vec<usize>,
     /// The side whose volume keys change; none: that of the call.
     volume_of: Option<SoundSide>,
+    snapshot: SnapshotFile,
     saved: (Sender<String>, Receiver<String>),
 }
 
@@ -83,7 +84,7 @@ impl Window {
         fullscreen: bool,
         parts: WindowParts,
     ) -> Result<Self, SinkError> {
-        let WindowParts { status_line, own, latency_limit, sound, .. } = parts;
+        let WindowParts { status_line, snapshot, own, latency_limit, sound, .. } = parts;
         let mut opened = Self {
             composition: Composition::new(pane.size(), status_line, own).under(face),
             pane,
@@ -101,6 +102,7 @@ impl Window {
             ends: false,
             members: Vec::new(),
             volume_of: None,
+            snapshot,
             saved: channel(),
         };
         opened.composition.overlay.levels = opened.sound.as_ref().map(|_| Levels::new());
@@ -167,7 +169,8 @@ impl Window {
                 }
                 Key::Mirror => self.composition.mirrored = !self.composition.mirrored,
                 Key::Save => {
-                    snapshot::save(self.composition.pixels(), self.composition.size.0, self.saved.0.clone());
+                    let (pixels, width) = (self.composition.pixels(), self.composition.size.0);
+                    snapshot::save(pixels, width, self.snapshot, self.saved.0.clone());
                 }
                 Key::Own => {
                     if let Some(own) = own {
