@@ -1,5 +1,6 @@
 //! Pictures to code-streams.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use kernels::BackendInfo;
@@ -12,7 +13,7 @@ use super::error::Jpeg2000Error;
 use super::front::{Front, FrontParams};
 use super::geometry::{Area, BandPlace, Cuts, Resolution, resolutions};
 use super::image::{Colour, Image};
-use super::job::{Job, Scratch};
+use super::job::{Job, JobScratch};
 use super::options::{Options, Progression, Target};
 use super::plan::{self, Plan, Precinct};
 use super::rate::{Hull, smallest_slope};
@@ -130,11 +131,11 @@ impl Encoder {
     pub fn blocks(&self) -> CodedBlocks {
         let (is_high_throughput, jobs) = (self.options.is_high_throughput, &self.plan.jobs);
         let coefficients = self.front.coefficients();
-        let code = |scratch: &mut Scratch, (at, job): (usize, &Job)| {
+        let code = |scratch: &mut JobScratch, (at, job): (usize, &Job)| {
             coefficients.block(at, job, &mut scratch.columns);
             job.code(scratch, is_high_throughput)
         };
-        let coded: Vec<(CodedBlock, f64)> = jobs.par_iter().enumerate().map_init(Scratch::default, code).collect();
+        let coded: Vec<(CodedBlock, f64)> = jobs.par_iter().enumerate().map_init(JobScratch::default, code).collect();
         let energy = coded.iter().zip(jobs).map(|((_, energy), job)| energy * job.scale.weight()).sum();
         let blocks: Vec<CodedBlock> = coded.into_iter().map(|(block, _)| block).collect();
         let hull = |(block, job): (&CodedBlock, &Job)| Hull::new(block, job.scale.weight());
@@ -223,7 +224,7 @@ impl Encoder {
             true => coded.blocks[block].passes.len(),
             false => coded.hulls[block].passes(slopes[layer]),
         };
-        let bytes: Vec<Vec<u8>> =
+        let bytes: Vec<Cow<'_, [u8]>> =
             coded.blocks.iter().enumerate().map(|(at, block)| block.bytes(passes(at, layers - 1))).collect();
         let mut written: Vec<Vec<WrittenBand>> =
             self.plan.precincts.iter().map(|precinct| self.written(precinct, coded, layers, &passes)).collect();
@@ -246,7 +247,10 @@ impl Encoder {
         let stream = header::write(&self.sizes, &TileCode { layers, ..self.code.clone() }, &packets);
         match self.options.wrapping {
             None => stream,
-            Some(colour) => boxes::wrap(&stream, &self.sizes, colour, self.options.is_high_throughput),
+            Some(colour) => {
+                let Options { resolution, is_high_throughput, .. } = self.options;
+                boxes::wrap(&stream, &self.sizes, colour, resolution, is_high_throughput)
+            }
         }
     }
 

@@ -43,18 +43,18 @@ const NEGATIVE: u32 = 1 << 31;
 
 /// Memory that one block after another uses.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct JobScratch {
     /// A block column by column.
     pub(super) columns: Vec<u32>,
     rows: Vec<u32>,
-    ht: ht::Scratch,
+    ht: ht::QuadScratch,
 }
 
 impl Job {
     /// Codes the block in `scratch`; returns its energy in squared quantiser steps, too, which a block of high throughput does not
     /// need.
-    pub(super) fn code(&self, scratch: &mut Scratch, is_high_throughput: bool) -> (CodedBlock, f64) {
-        let Scratch { columns, rows, ht } = scratch;
+    pub(super) fn code(&self, scratch: &mut JobScratch, is_high_throughput: bool) -> (CodedBlock, f64) {
+        let JobScratch { columns, rows, ht } = scratch;
         if is_high_throughput {
             let all = columns.iter().fold(0, |all, value| all | value) & !NEGATIVE;
             if all == 0 {

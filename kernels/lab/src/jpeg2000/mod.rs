@@ -14,6 +14,7 @@ mod front;
 mod geometry;
 mod image;
 mod job;
+mod memory;
 mod options;
 mod plan;
 mod planes;

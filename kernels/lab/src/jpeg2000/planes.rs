@@ -5,6 +5,7 @@ use kernels::parts::Values;
 use rayon::prelude::*;
 
 use super::image::ImageComponent;
+use super::memory::zeros;
 
 /// Weights of red, green and blue in Y.
 pub(super) const KR: f32 = 0.299;
@@ -45,8 +46,8 @@ impl Planes {
             let (own, others) = rest.split_at(count);
             let lengths = own.iter().map(|(width, height)| width * height);
             parts.push(match is_reversible {
-                true => Values::I32(lengths.map(|length| vec![0; length]).collect()),
-                false => Values::F32(lengths.map(|length| vec![0.0; length]).collect()),
+                true => Values::I32(lengths.map(zeros).collect()),
+                false => Values::F32(lengths.map(zeros).collect()),
             });
             rest = others;
         }
@@ -101,34 +102,56 @@ fn irreversible([r, g, b]: [i32; 3]) -> [f32; 3] {
     [y, (b - y) * PER_BLUE, (r - y) * PER_RED]
 }
 
-fn turn_centred<T: Send>(component: &ImageComponent, plane: &mut [T], convert: impl Fn(i32) -> T + Sync) {
+/// Rows that are turned together: of each column as much as fills a cache line.
+const LINE: usize = 16;
+
+/// Turns a part of a plane, the columns from `first` on, of which `out` has as many as it holds: `row` puts the values of a row,
+/// which is its number, from that column on into what it is given.
+fn turn<T: Copy + Default>(out: &mut [T], height: usize, mut row: impl FnMut(usize, &mut [T])) {
+    let width = out.len() / height;
+    let mut lines = [[T::default(); TILE]; LINE];
+    for top in (0..height).step_by(LINE) {
+        let rows = LINE.min(height - top);
+        lines.iter_mut().enumerate().take(rows).for_each(|(y, line)| row(top + y, &mut line[..width]));
+        for (x, column) in out.chunks_exact_mut(height).enumerate() {
+            column[top..top + rows].iter_mut().zip(&lines).for_each(|(to, line)| *to = line[x]);
+        }
+    }
+}
+
+fn turn_centred<T: Copy + Default + Send>(
+    component: &ImageComponent,
+    plane: &mut [T],
+    convert: impl Fn(i32) -> T + Sync,
+) {
     let ImageComponent { width, height, samples, .. } = component;
     let (width, height, middle) = (*width, *height, middle(component));
     plane.par_chunks_mut(TILE * height).enumerate().for_each(|(tile, out)| {
-        let first = tile * TILE;
-        for (y, row) in samples.chunks_exact(width).enumerate() {
-            let columns = &row[first..(first + TILE).min(width)];
-            columns
-                .iter()
-                .zip(out[y..].iter_mut().step_by(height))
-                .for_each(|(value, to)| *to = convert(value - middle));
-        }
+        turn(out, height, |y, line| {
+            let start = y * width + tile * TILE;
+            let from = &samples[start..start + line.len()];
+            line.iter_mut().zip(from).for_each(|(to, value)| *to = convert(value - middle));
+        });
     });
 }
 
 /// Three components of one shape.
-fn turn_mixed<T: Send>(from: [&ImageComponent; 3], to: [&mut Vec<T>; 3], convert: impl Fn([i32; 3]) -> [T; 3] + Sync) {
+fn turn_mixed<T: Copy + Default + Send>(
+    from: [&ImageComponent; 3],
+    to: [&mut Vec<T>; 3],
+    convert: impl Fn([i32; 3]) -> [T; 3] + Sync,
+) {
     let (width, height, middle) = (from[0].width, from[0].height, middle(from[0]));
     let [a, b, c] = to.map(|plane| plane.par_chunks_mut(TILE * height));
     (a, b, c).into_par_iter().enumerate().for_each(|(tile, (a, b, c))| {
-        let first = tile * TILE;
-        let last = (first + TILE).min(width);
-        for y in 0..height {
-            let [r, g, b_row] = from.map(|component| &component.samples[y * width + first..y * width + last]);
-            for (x, ((r, g), b_sample)) in r.iter().zip(g).zip(b_row).enumerate() {
-                let at = x * height + y;
-                [a[at], b[at], c[at]] = convert([r - middle, g - middle, b_sample - middle]);
-            }
+        for (own, out) in [a, b, c].into_iter().enumerate() {
+            turn(out, height, |y, line| {
+                let start = y * width + tile * TILE;
+                let [r, g, b] = from.map(|component| &component.samples[start..start + line.len()]);
+                for (((to, r), g), b) in line.iter_mut().zip(r).zip(g).zip(b) {
+                    *to = convert([r - middle, g - middle, b - middle])[own];
+                }
+            });
         }
     });
 }

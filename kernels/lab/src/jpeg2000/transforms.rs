@@ -7,6 +7,7 @@ use picture::params::{Boundary, Levels, Padding};
 
 use super::bands::Bands;
 use super::error::Jpeg2000Error;
+use super::memory::zeros;
 use crate::filter::Filter;
 use crate::transform::TransformParams;
 use crate::{OpenError, open_transform};
@@ -75,13 +76,24 @@ impl Transforms {
         parts.flat_map(|(part, (count, _))| (0..*count).map(move |own| (part, own))).collect()
     }
 
-    /// Transforms the planes of each part into its squares, which are made if they are not there.
-    pub(super) fn forward(&mut self, planes: &[Values], squares: &mut Vec<Values>) -> Result<(), Jpeg2000Error> {
-        for (at, ((_, transform), planes)) in self.parts.iter_mut().zip(planes).enumerate() {
-            match squares.get_mut(at) {
-                Some(squares) => transform.forward_planes_into(planes, squares)?,
-                None => squares.push(transform.forward_planes(planes)?),
-            }
+    /// Returns memory for the squares of each part.
+    pub(super) fn squares(&self) -> Vec<Values> {
+        let (counts, mut component) = (self.counts(), 0);
+        let mut square = || {
+            component += 1;
+            self.bands.side(component - 1).pow(2)
+        };
+        let mut squares = |count: usize| match self.bands.is_reversible {
+            true => Values::I32((0..count).map(|_| zeros(square())).collect()),
+            false => Values::F32((0..count).map(|_| zeros(square())).collect()),
+        };
+        counts.into_iter().map(&mut squares).collect()
+    }
+
+    /// Transforms the planes of each part into its squares.
+    pub(super) fn forward(&mut self, planes: &[Values], squares: &mut [Values]) -> Result<(), Jpeg2000Error> {
+        for (((_, transform), planes), squares) in self.parts.iter_mut().zip(planes).zip(squares) {
+            transform.forward_planes_into(planes, squares)?;
         }
         Ok(())
     }

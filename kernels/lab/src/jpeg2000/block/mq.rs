@@ -115,9 +115,12 @@ pub(crate) struct Ending {
     pub(crate) tail_len: usize,
 }
 
+/// The least interval that is wide enough.
+const WIDE: u32 = 0x8000;
+
 impl MqEncoder {
     pub(crate) fn new() -> Self {
-        Self { contexts: INITIAL, a: 0x8000, c: 0, count: 12, bytes: vec![0] }
+        Self { contexts: INITIAL, a: WIDE, c: 0, count: 12, bytes: vec![0] }
     }
 
     /// Codes a decision.
@@ -125,34 +128,33 @@ impl MqEncoder {
     pub(crate) fn code(&mut self, context: u8, symbol: bool) {
         let context = &mut self.contexts[usize::from(context)];
         let estimate = ESTIMATES[usize::from(*context)];
-        self.a -= estimate.qe;
-        if symbol as u8 == estimate.likely {
-            if self.a & 0x8000 != 0 {
-                self.c += estimate.qe;
-                return;
-            }
-            if self.a < estimate.qe {
-                self.a = estimate.qe
-            } else {
-                self.c += estimate.qe
-            }
-            *context = estimate.after_likely;
+        self.a = self.a.wrapping_sub(estimate.qe);
+        let is_likely = symbol as u8 == estimate.likely;
+        if is_likely && self.a >= WIDE {
+            self.c = self.c.wrapping_add(estimate.qe);
+            return;
+        }
+        if (self.a < estimate.qe) == is_likely {
+            self.a = estimate.qe
         } else {
-            if self.a < estimate.qe {
-                self.c += estimate.qe
-            } else {
-                self.a = estimate.qe
-            }
-            *context = estimate.after_rare;
+            self.c = self.c.wrapping_add(estimate.qe)
         }
-        while self.a & 0x8000 == 0 {
-            self.a <<= 1;
-            self.c <<= 1;
-            self.count -= 1;
-            if self.count == 0 {
-                self.put();
-            }
+        *context = if is_likely { estimate.after_likely } else { estimate.after_rare };
+        self.renormalise();
+    }
+
+    /// Doubles the interval until it is wide enough, all at once but for the bytes that are full on the way.
+    #[inline]
+    fn renormalise(&mut self) {
+        let mut shift = self.a.leading_zeros().wrapping_sub(WIDE.leading_zeros());
+        self.a = self.a.wrapping_shl(shift);
+        while shift >= self.count {
+            self.c = self.c.wrapping_shl(self.count);
+            shift = shift.wrapping_sub(self.count);
+            self.put();
         }
+        self.c = self.c.wrapping_shl(shift);
+        self.count = self.count.wrapping_sub(shift);
     }
 
     fn put(&mut self) {

@@ -27,8 +27,8 @@ impl HostFront {
         let transforms = Transforms::open(extents, *levels, *is_reversible, choice)?;
         let places = transforms.places();
         let planes = Planes::new(extents, &transforms.counts(), *is_reversible);
-        let (mixes_colours, fraction_bits) = (*mixes_colours, *fraction_bits);
-        Ok(Self { transforms, mixes_colours, fraction_bits, planes, squares: Vec::new(), places })
+        let (mixes_colours, fraction_bits, squares) = (*mixes_colours, *fraction_bits, transforms.squares());
+        Ok(Self { transforms, mixes_colours, fraction_bits, planes, squares, places })
     }
 
     pub(super) fn transform(&mut self, components: &[ImageComponent]) -> Result<(), Jpeg2000Error> {

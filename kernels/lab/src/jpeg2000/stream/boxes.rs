@@ -128,7 +128,13 @@ fn is_direct(content: &[u8]) -> bool {
 }
 
 /// Returns the file of a code-stream.
-pub(crate) fn wrap(stream: &[u8], sizes: &Sizes, colour: Colour, is_high_throughput: bool) -> Vec<u8> {
+pub(crate) fn wrap(
+    stream: &[u8],
+    sizes: &Sizes,
+    colour: Colour,
+    [across, down]: [u32; 2],
+    is_high_throughput: bool,
+) -> Vec<u8> {
     let kind = if is_high_throughput { KIND_HIGH_THROUGHPUT } else { KIND };
     let mut out = Vec::with_capacity(stream.len() + 256);
     out.extend(SIGNATURE);
@@ -160,9 +166,26 @@ pub(crate) fn wrap(stream: &[u8], sizes: &Sizes, colour: Colour, is_high_through
         let definitions: Vec<u8> = [count].into_iter().chain(channels).flat_map(u16::to_be_bytes).collect();
         put(&mut boxes, b"cdef", &definitions);
     }
+    // The resolution to show the picture at: numerators and denominators, and powers of ten.
+    let ((down, down_power), (across, across_power)) = (decimal(down), decimal(across));
+    let numbers = [down, 1, across, 1].map(u16::to_be_bytes).concat();
+    let mut resolution = Vec::new();
+    put(&mut resolution, b"resd", &[&numbers[..], &[down_power, across_power]].concat());
+    put(&mut boxes, b"res ", &resolution);
     put(&mut out, b"jp2h", &boxes);
     put(&mut out, b"jp2c", stream);
     out
+}
+
+/// Returns a number as one of 16 bits and a power of ten.
+fn decimal(mut number: u32) -> (u16, u8) {
+    let mut power = 0;
+    loop {
+        match u16::try_from(number) {
+            Ok(number) => return (number.max(1), power),
+            Err(_) => (number, power) = (number.div_ceil(10), power + 1),
+        }
+    }
 }
 
 fn put(out: &mut Vec<u8>, kind: &[u8; 4], content: &[u8]) {
@@ -178,4 +201,15 @@ fn put(out: &mut Vec<u8>, kind: &[u8; 4], content: &[u8]) {
         }
     }
     out.extend(content);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resolution_is_a_number_of_16_bits_and_a_power_of_ten() {
+        assert_eq!([2835, 65_535, 65_536, 0].map(decimal), [(2835, 0), (65_535, 0), (6554, 1), (1, 0)]);
+        assert_eq!(decimal(u32::MAX), (42_950, 5));
+    }
 }

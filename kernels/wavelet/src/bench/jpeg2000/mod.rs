@@ -8,7 +8,7 @@ use kernels::{BackendChoice, BackendInfo};
 use lab::jpeg2000::{Encoder, Image, Options, Target};
 use picture::frame::FrameSize;
 
-use self::rivals::{Rivals, Run};
+use self::rivals::{HIGH_THROUGHPUT_STEP, Rivals, Run};
 use super::samples::{Samples, repeat};
 use super::{Axes, Limit, Subject, Table, medians, ms};
 use crate::args::{BenchArgs, ComputeArgs};
@@ -19,9 +19,6 @@ mod rivals;
 
 /// So many bytes at least for a picture, however small: headers take a part of them.
 const SMALLEST_BYTES: usize = 1024;
-
-/// The quantiser's step of Part 15, whose blocks have no passes to leave out: about a bit per pixel.
-const HIGH_THROUGHPUT_STEP: f64 = 8.0;
 
 /// A code that is measured.
 #[derive(Clone, Copy)]

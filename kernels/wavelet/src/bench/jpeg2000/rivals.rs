@@ -56,6 +56,9 @@ pub(super) struct Run {
     pub(super) bytes: usize,
 }
 
+/// The quantiser's step of Part 15, whose blocks have no passes to leave out: about a bit per pixel.
+pub(super) const HIGH_THROUGHPUT_STEP: f64 = 8.0;
+
 /// Steps of the search for a quantiser's step that takes as many bytes, and powers of two between which it is.
 const STEPS: usize = 10;
 const STEP_POWERS: (f64, f64) = (-12.0, -1.0);
@@ -150,7 +153,7 @@ impl<'a> Rivals<'a> {
             (Kind::OpenJpeg, false) => add(format!("-threads ALL_CPUS -I -r {ratio}")),
             (Kind::OpenJph, true) => add("-reversible true".to_owned()),
             (Kind::Own, true) => add("--lossless".to_owned()),
-            (Kind::Own, false) if is_high_throughput => add(format!("--step {}", super::HIGH_THROUGHPUT_STEP)),
+            (Kind::Own, false) if is_high_throughput => add(format!("--step {}", HIGH_THROUGHPUT_STEP)),
             (Kind::Own, false) => add(format!("--bytes-per-frame {bytes}")),
             (Kind::OpenJph, false) => {
                 let rival = |power: f64| {

@@ -6,14 +6,14 @@ use super::write::Streams;
 
 /// Memory that one block after another uses.
 #[derive(Default)]
-pub(crate) struct Scratch {
+pub(crate) struct QuadScratch {
     streams: Streams,
     above: Above,
 }
 
 /// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`super::cleanup::NEGATIVE`], down to the lowest plane.
 /// One without anything has no bytes.
-pub(crate) fn encode(values: &[u32], height: usize, scratch: &mut Scratch) -> Vec<u8> {
+pub(crate) fn encode(values: &[u32], height: usize, scratch: &mut QuadScratch) -> Vec<u8> {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("lzcnt") {
         // SAFETY: this processor has them.
@@ -24,12 +24,12 @@ pub(crate) fn encode(values: &[u32], height: usize, scratch: &mut Scratch) -> Ve
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn encode_with_avx2(values: &[u32], height: usize, scratch: &mut Scratch) -> Vec<u8> {
+fn encode_with_avx2(values: &[u32], height: usize, scratch: &mut QuadScratch) -> Vec<u8> {
     encode_block(values, height, scratch)
 }
 
 #[inline(always)]
-fn encode_block(values: &[u32], height: usize, Scratch { streams, above }: &mut Scratch) -> Vec<u8> {
+fn encode_block(values: &[u32], height: usize, QuadScratch { streams, above }: &mut QuadScratch) -> Vec<u8> {
     above.clear(values.len() / height);
     streams.clear();
     let mut block = Block { streams, codes: &CODES[0] };
@@ -134,8 +134,9 @@ impl Block<'_> {
         self.streams.codewords.put(code.code.into(), code.len.into());
         for at in 0..4 {
             // None of a coefficient that is 0.
-            let own = u32::from(quad.significant >> at & 1) * (most - u32::from(code.told >> at & 1).min(most));
-            self.streams.magnitudes.put(quad.coded[at] & ((1_u64 << own) - 1) as u32, own);
+            let own = most.wrapping_sub(u32::from(code.told >> at & 1))
+                & u32::from(quad.significant >> at & 1).wrapping_neg();
+            self.streams.magnitudes.put(quad.coded[at] & 1_u64.wrapping_shl(own).wrapping_sub(1) as u32, own);
         }
         offset
     }
@@ -207,7 +208,7 @@ mod tests {
                     (noise >> 3 & ((1 << size) - 1)) | if noise & 2 != 0 { NEGATIVE } else { 0 }
                 };
                 let values: Vec<u32> = (0..width * height).map(&mut value).collect();
-                let segment = Segment { passes: 1, bytes: encode(&values, height, &mut Scratch::default()) };
+                let segment = Segment { passes: 1, bytes: encode(&values, height, &mut QuadScratch::default()) };
                 assert!(segment.bytes.windows(2).all(|pair| pair[0] != 0xff || pair[1] <= 0x8f), "no marker");
                 let decoded = decode(&[segment], 1, (width, height), false).unwrap();
                 for (value, found) in values.iter().zip(decoded) {

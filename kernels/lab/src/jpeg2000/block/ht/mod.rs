@@ -10,7 +10,7 @@ mod tables;
 mod write;
 
 use self::cleanup::{BadBlock, NEGATIVE};
-pub(crate) use self::encode::{Scratch, encode};
+pub(crate) use self::encode::{QuadScratch, encode};
 use super::tier1::Segment;
 
 /// Decodes a block into signed coefficients in half quantiser steps, column by column: what is not known of a magnitude is taken as

@@ -23,8 +23,8 @@ impl Magnitudes {
     /// Writes the lowest `count` bits, at most 32, the lowest one first; the others must be 0.
     #[inline(always)]
     pub(super) fn put(&mut self, bits: u32, count: u32) {
-        self.held |= u64::from(bits) << self.count;
-        self.count += count;
+        self.held |= u64::from(bits).wrapping_shl(self.count);
+        self.count = self.count.wrapping_add(count);
         if self.count >= HELD {
             self.word();
         }
@@ -42,7 +42,7 @@ impl Magnitudes {
         } else {
             self.bytes.extend_from_slice(&word.to_le_bytes());
             self.held >>= HELD;
-            self.count -= HELD;
+            self.count = self.count.wrapping_sub(HELD);
         }
     }
 
@@ -138,8 +138,8 @@ impl Codewords {
     /// Writes the lowest `count` bits, at most 32, the lowest one first; the others must be 0.
     #[inline]
     pub(super) fn put(&mut self, bits: u32, count: u32) {
-        self.held |= u64::from(bits) << self.count;
-        self.count += count;
+        self.held |= u64::from(bits).wrapping_shl(self.count);
+        self.count = self.count.wrapping_add(count);
         while self.count >= 8 {
             self.byte();
         }

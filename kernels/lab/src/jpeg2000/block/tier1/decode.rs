@@ -154,7 +154,7 @@ mod tests {
                 };
                 let nothing = error(&vec![0; values.len()]);
                 for passes in 1..=coded.passes.len() {
-                    let segment = Segment { passes, bytes: coded.bytes(passes) };
+                    let segment = Segment { passes, bytes: coded.bytes(passes).into_owned() };
                     let decoded = decode(&[segment], coded.planes, (width, height), band, Style(0));
                     let gain = nothing - error(&decoded);
                     assert!((gain - coded.passes[passes - 1].gain).abs() < 1e-6 * nothing, "{passes} {width}x{height}");

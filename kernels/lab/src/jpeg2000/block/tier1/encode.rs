@@ -1,5 +1,7 @@
 //! The block encoder, and what each pass takes and brings.
 
+use std::borrow::Cow;
+
 use super::NEGATIVE;
 use super::passes::{Block, Side};
 use crate::jpeg2000::block::mq::{Ending, MqEncoder, RUN, UNIFORM};
@@ -52,11 +54,12 @@ impl CodedBlock {
     }
 
     /// Returns the bytes of the first `passes` passes.
-    pub(crate) fn bytes(&self, passes: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&self, passes: usize) -> Cow<'_, [u8]> {
         match passes.checked_sub(1).and_then(|last| self.passes.get(last)) {
-            None => Vec::new(),
+            None => Cow::Borrowed(&[]),
+            Some(Pass { ending: Ending { kept, tail_len: 0, .. }, .. }) => Cow::Borrowed(&self.bytes[..*kept]),
             Some(Pass { ending: Ending { kept, tail, tail_len }, .. }) => {
-                [&self.bytes[..*kept], &tail[..*tail_len]].concat()
+                Cow::Owned([&self.bytes[..*kept], &tail[..*tail_len]].concat())
             }
         }
     }
