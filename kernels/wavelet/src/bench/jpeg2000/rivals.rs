@@ -147,7 +147,9 @@ impl<'a> Rivals<'a> {
             )),
             _ => {}
         }
-        let ratio = self.subject.data.len() as f64 / bytes.max(1) as f64;
+        // OpenJPEG counts samples as if no component were sub-sampled.
+        let count = if info.format == PixelFormat::Grey8 { 1 } else { 3 };
+        let ratio = (count * info.size.pixels()) as f64 / bytes.max(1) as f64;
         match (kind, is_lossless) {
             (Kind::OpenJpeg, true) => add("-threads ALL_CPUS".to_owned()),
             (Kind::OpenJpeg, false) => add(format!("-threads ALL_CPUS -I -r {ratio}")),
