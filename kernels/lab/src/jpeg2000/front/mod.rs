@@ -1,5 +1,7 @@
 //! The way of a picture's samples to the quantised coefficients of its blocks, on any back end.
 
+#![cfg_attr(not(feature = "opencl"), allow(unused_variables, reason = "blocks are told to a device alone"))]
+
 #[cfg(feature = "opencl")]
 mod device;
 mod host;
