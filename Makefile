@@ -160,8 +160,8 @@ bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and O
 	kernels/lab/benches/rivals/run.py
 	@if [ -n "$(PICTURES)" ]; then kernels/lab/benches/rivals/codec.py $(PICTURES); fi
 
-.PHONY: bench-jpeg2000
-bench-jpeg2000: ## JPEG 2000 beside OpenJPEG and OpenJPH, subbands beside PyWavelets, and who reads the files made of PICTURES
+.PHONY: bench-stills
+bench-stills: ## JPEG 2000 beside OpenJPEG and OpenJPH, subbands beside PyWavelets, and who reads the files made of PICTURES
 	@.ci/setup demo
 	cargo build --release --locked -p duet-wavelet
 	$(TARGET)/release/wavelet bench jpeg2000 --beside opj_compress,ojph_compress $(if $(PICTURES),--picture $(PICTURES))

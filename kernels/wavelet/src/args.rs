@@ -216,7 +216,7 @@ pub(crate) struct SubbandsArgs {
     /// Another picture or array of the same size
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
-    /// What the changes took away goes to this file, around grey: texture, where OUTPUT keeps the light
+    /// File for that which the changes took away, around grey: texture, where OUTPUT keeps the light
     #[arg(long, value_name = "FILE")]
     pub(crate) rest: Option<PathBuf>,
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use kernels::BackendInfo;
 use rayon::prelude::*;
 
-use super::{FrontParams, NEGATIVE};
+use super::params::{FrontParams, NEGATIVE};
 use crate::jpeg2000::error::Jpeg2000Error;
 use crate::jpeg2000::image::ImageComponent;
 use crate::jpeg2000::job::Job;

@@ -3,7 +3,7 @@
 use kernels::BackendInfo;
 use kernels::parts::Values;
 
-use super::{FrontParams, NEGATIVE};
+use super::params::{FrontParams, NEGATIVE};
 use crate::jpeg2000::error::Jpeg2000Error;
 use crate::jpeg2000::image::ImageComponent;
 use crate::jpeg2000::job::Job;

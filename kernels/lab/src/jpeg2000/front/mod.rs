@@ -5,6 +5,7 @@
 #[cfg(feature = "opencl")]
 mod device;
 mod host;
+mod params;
 
 use kernels::BackendInfo;
 use kernels::parts::{Resolved, resolve};
@@ -12,31 +13,13 @@ use kernels::parts::{Resolved, resolve};
 #[cfg(feature = "opencl")]
 use self::device::{Coded, DeviceFront};
 use self::host::{HostFront, Squares};
+pub(super) use self::params::FrontParams;
 use super::bands::Bands;
 use super::error::Jpeg2000Error;
 use super::image::ImageComponent;
 use super::job::Job;
 use super::transforms::{Choice, parts};
 use crate::OpenError;
-
-/// A negative coefficient.
-pub(super) const NEGATIVE: u32 = 1 << 31;
-
-/// Everything that a picture's coefficients depend on.
-pub(super) struct FrontParams {
-    /// Columns and rows of each component.
-    pub(super) extents: Vec<(usize, usize)>,
-    pub(super) levels: u8,
-    pub(super) is_reversible: bool,
-    /// The first three components are a colour transform's.
-    pub(super) mixes_colours: bool,
-    /// Bits of the largest sample.
-    pub(super) depth: u8,
-    /// Binary digits of a magnitude below the quantiser's step.
-    pub(super) fraction_bits: u32,
-    /// No coefficient has more than 15 bits.
-    pub(super) is_narrow: bool,
-}
 
 /// Transforms and quantises.
 pub(super) enum Front {
@@ -113,7 +96,7 @@ pub(super) enum Coefficients<'a> {
 
 impl Coefficients<'_> {
     /// Puts those of a block, the `at`-th, into `values`, column by column: magnitudes with the binary digits asked for, and
-    /// [`NEGATIVE`].
+    /// [`params::NEGATIVE`].
     pub(super) fn block(&self, at: usize, job: &Job, values: &mut Vec<u32>) {
         values.clear();
         match self {
