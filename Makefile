@@ -174,6 +174,14 @@ bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and O
 	kernels/lab/benches/rivals/run.py
 	@if [ -n "$(PICTURES)" ]; then kernels/lab/benches/rivals/codec.py $(PICTURES); fi
 
+.PHONY: bench-stills
+bench-stills: ## JPEG 2000 beside OpenJPEG and OpenJPH, subbands beside PyWavelets, and who reads the files made of PICTURES
+	@.ci/setup demo
+	cargo build --release --locked -p duet-wavelet
+	$(TARGET)/release/wavelet bench jpeg2000 --beside opj_compress,ojph_compress $(if $(PICTURES),--picture $(PICTURES))
+	kernels/lab/benches/rivals/subbands.py --wavelet $(TARGET)/release/wavelet
+	@if [ -n "$(PICTURES)" ]; then kernels/lab/benches/rivals/readers.py --wavelet $(TARGET)/release/wavelet $(PICTURES); fi
+
 .PHONY: bench-lossless
 bench-lossless: ## bytes and times without loss, both profiles, against JPEG XR (libjxr-tools) on PICTURES
 	@.ci/setup demo

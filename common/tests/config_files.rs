@@ -96,7 +96,7 @@ fn each_key_says_what_it_is() {
     // The programs write these: an introduction and calls, and the desktop program what its first page asks for.
     let written = [("peer", "addresses"), ("peer", "found"), ("peer", "port"), ("network", "name")];
     let musicians = keys.filter(|key| !written.contains(key)).count();
-    assert!(musicians <= 32, "{musicians} keys for musicians");
+    assert!(musicians <= 33, "{musicians} keys for musicians");
 }
 
 #[test]

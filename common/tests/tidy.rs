@@ -136,7 +136,8 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
 #[test]
 fn every_kernel_file_states_its_contract_and_has_a_reference() {
     // The stem of the reference where that has another name.
-    let twins = [("idwt", "dwt"), ("rowcolumn", "convolution"), ("scheme", "dwt"), ("pcwt", "reference")];
+    let twins =
+        [("idwt", "dwt"), ("rowcolumn", "convolution"), ("scheme", "dwt"), ("pcwt", "reference"), ("jpeg2000", "host")];
     let kernels = [files("kernels/cl", "cl"), files("kernels/lab/cl", "cl")];
     assert!(kernels.iter().all(|kernels| !kernels.is_empty()), "no kernels found");
     for path in kernels.concat() {
@@ -156,7 +157,12 @@ fn every_kernel_file_states_its_contract_and_has_a_reference() {
         }
         let first = stem.split('_').next().unwrap();
         let twin = twins.iter().find(|(kernel, _)| *kernel == first).map_or(first, |(_, twin)| twin);
-        let homes = ["kernels/src/reference", "kernels/lab/src/reference", "kernels/lab/src/pcwt"];
+        let homes = [
+            "kernels/src/reference",
+            "kernels/lab/src/reference",
+            "kernels/lab/src/pcwt",
+            "kernels/lab/src/jpeg2000/front",
+        ];
         let exists = homes.iter().any(|home| root().join(format!("{home}/{twin}.rs")).is_file());
         assert!(exists, "{path} has no reference {twin}.rs in {homes:?}");
     }

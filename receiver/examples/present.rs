@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use common::config::WindowBackend;
+use common::config::{SnapshotFile, WindowBackend};
 use common::units::FrameId;
 use kernels::{Coefficients, Converter, Original, Picture, Scaler};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
@@ -120,8 +120,14 @@ fn main() -> anyhow::Result<()> {
     })?;
 
     for (name, backend) in [("minifb", WindowBackend::Minifb), ("winit", WindowBackend::Winit)] {
-        let parts =
-            WindowParts { backend, status_line: true, own: None, latency_limit: LatencyLimit::new(None), sound: None };
+        let parts = WindowParts {
+            backend,
+            status_line: true,
+            snapshot: SnapshotFile::default(),
+            own: None,
+            latency_limit: LatencyLimit::new(None),
+            sound: None,
+        };
         let mut window = match Window::open(true, parts) {
             Ok(window) => window,
             Err(error) => {

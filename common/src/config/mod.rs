@@ -19,6 +19,6 @@ pub use resolve::{
 };
 pub use resolved::{
     Controller, LinkMode, Meet, Password, Peer, Prediction, PublishConfig, ReceiverConfig, SenderConfig, SharedConfig,
-    SoundCoding, SoundConfig, Sync, Turn, WindowBackend,
+    SnapshotFile, SoundCoding, SoundConfig, Sync, Turn, WindowBackend,
 };
 pub use table::{ConfigFile, PeerSection, Program};

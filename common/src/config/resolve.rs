@@ -14,7 +14,7 @@ use sound::format::{Channels, Coding};
 use super::error::ConfigError;
 use super::resolved::{
     Controller, LinkMode, Meet, Password, Peer, Prediction, PublishConfig, ReceiverConfig, SenderConfig, SharedConfig,
-    SoundCoding, SoundConfig, Sync, Turn, WindowBackend,
+    SnapshotFile, SoundCoding, SoundConfig, Sync, Turn, WindowBackend,
 };
 use super::table::{ConfigFile, Expert, LevelCount, PeerSection};
 use crate::path::ways::{ADDRESSES_MAX, Candidate, Kind, PLACES_MAX, is_of_one_cable, usable};
@@ -127,6 +127,11 @@ pub fn resolve_receiver(file: &ConfigFile) -> Result<ReceiverConfig, ConfigError
             &[("auto", WindowBackend::Auto), ("winit", WindowBackend::Winit), ("minifb", WindowBackend::Minifb)],
         )?,
         status_line: file.display.status_line,
+        snapshot: choice(
+            "display.snapshot",
+            &file.display.snapshot,
+            &[("png", SnapshotFile::Png), ("jph", SnapshotFile::Jph)],
+        )?,
         latency_max: file.display.latency_max_ms.map(Duration::from_millis),
         size_max: checked("expert.size_max", parse_size(&file.expert.size_max))?,
         pictures_file: path(&file.expert.pictures),

@@ -60,11 +60,12 @@ fn every_key_is_read() {
     assert!(config.shared.share_port && !sender("").unwrap().shared.share_port);
     assert!(!config.shared.gso && config.shared.socket_buffer_bytes == 4 << 20);
     assert_eq!((config.shared.dscp, sender("").unwrap().shared.dscp), (Some(34), None));
-    let text = "[display]\nsink = \"headless\"\nstatus_line = false\nlatency_max_ms = 40\n[expert]\nwindow = \"winit\"\nsize_max = \"640x480\"\n";
+    let text = "[display]\nsink = \"headless\"\nstatus_line = false\nsnapshot = \"jph\"\nlatency_max_ms = 40\n[expert]\nwindow = \"winit\"\nsize_max = \"640x480\"\n";
     let config = receiver(text).unwrap();
     assert_eq!(config.window, WindowBackend::Winit);
     assert_eq!(config.size_max, FrameSize::new(640, 480).unwrap());
     assert_eq!((config.latency_max, config.status_line), (Some(Duration::from_millis(40)), false));
+    assert_eq!((config.snapshot, receiver("").unwrap().snapshot), (SnapshotFile::Jph, SnapshotFile::Png));
 }
 
 #[test]
@@ -129,6 +130,7 @@ fn values_out_of_range_are_refused_by_name() {
     check_refused(sender("[expert]\ncontroller = \"bbr\""), "expert.controller", "`cubic`");
     check_refused(receiver("[record]\npath = \"-\""), "record.path", "a file, such as call.duet, or a folder");
     check_refused(receiver("[display]\nlatency_max_ms = 2000"), "display.latency_max_ms", "1000");
+    check_refused(receiver("[display]\nsnapshot = \"jpeg\""), "display.snapshot", "`png`, `jph`");
     check_refused(receiver("[expert]\nsize_max = \"640\""), "expert.size_max", "1280x720");
     check_refused(receiver("[expert]\nmetrics = \"x\""), "expert.metrics", "127.0.0.1:9464");
     check_refused(sender("[expert]\nmetrics = \"localhost\""), "expert.metrics", "IP:PORT");

@@ -92,6 +92,16 @@ pub enum WindowBackend {
     Winit,
 }
 
+/// The kind of file that a window keeps a picture in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SnapshotFile {
+    /// PNG.
+    #[default]
+    Png,
+    /// JPEG 2000 of Part 15 (HTJ2K), without loss.
+    Jph,
+}
+
 /// A receiver's configuration, checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReceiverConfig {
@@ -99,6 +109,7 @@ pub struct ReceiverConfig {
     pub shared: SharedConfig,
     pub window: WindowBackend,
     pub status_line: bool,
+    pub snapshot: SnapshotFile,
     /// Longest wait for the missing parts of a frame; `None`: three quarters of a frame interval.
     pub latency_max: Option<Duration>,
     pub size_max: FrameSize,

@@ -2,8 +2,10 @@
 //! its limit allows. Runs with the toolchain of the project.
 //!
 //! ```text
-//! fuzz_jpeg2000 [SECONDS [SEED]]
+//! fuzz_jpeg2000 [SECONDS [SEED [FILES]]]
 //! ```
+//!
+//! It ends when the time is up or there have been so many files, says each minute how many there were, and uses all processors.
 
 use std::time::{Duration, Instant};
 
@@ -29,9 +31,10 @@ fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>());
     let seconds = arguments.next().transpose()?.unwrap_or(600);
     let seed = arguments.next().transpose()?.unwrap_or(1);
+    let most = arguments.next().transpose()?.unwrap_or(u64::MAX);
     let corpus = corpus(seed)?;
-    let (start, mut files, mut read) = (Instant::now(), 0, 0);
-    while start.elapsed() < Duration::from_secs(seconds) {
+    let (start, mut files, mut read, mut told) = (Instant::now(), 0, 0, 0);
+    while start.elapsed() < Duration::from_secs(seconds) && files < most {
         let outcomes: anyhow::Result<Vec<bool>> = (files..files + BATCH)
             .into_par_iter()
             .map(|number| {
@@ -46,6 +49,11 @@ fn main() -> anyhow::Result<()> {
             .collect();
         read += outcomes?.into_iter().filter(|is_read| *is_read).count();
         files += BATCH;
+        let minutes = start.elapsed().as_secs() / 60;
+        if minutes > told {
+            told = minutes;
+            println!("seed {seed}: {files} files after {minutes} minutes, {read} of them read");
+        }
     }
     println!("seed {seed}: {files} files of JPEG 2000, {read} of them read, no panic");
     Ok(())

@@ -216,6 +216,9 @@ pub(crate) struct SubbandsArgs {
     /// Another picture or array of the same size
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
+    /// File for that which the changes took away, around grey: texture, where OUTPUT keeps the light
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rest: Option<PathBuf>,
 }
 
 /// Choice of the back end.
@@ -385,6 +388,9 @@ pub(crate) struct BenchArgs {
     /// Pictures to use instead of synthetic ones: PNG, JPEG, PPM, PGM or Y4M (its first frame)
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) picture: Vec<PathBuf>,
+    /// Programs that `jpeg2000` runs on the same pictures: opj_compress, ojph_compress
+    #[arg(long, value_name = "PROGRAM,..", value_delimiter = ',')]
+    pub(crate) beside: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

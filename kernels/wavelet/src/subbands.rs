@@ -26,7 +26,11 @@ pub(crate) fn subbands(
     let changes = changes(args)?;
     let options = options::transform(transform)?;
     let is_array = Kind::of(input, &[Kind::Npy]).is_ok();
-    let kind = Kind::of(output, if is_array { &ARRAYS } else { &PICTURES })?;
+    Kind::of(output, if is_array { &ARRAYS } else { &PICTURES })?;
+    if let Some(rest) = &args.rest {
+        ensure!(rest != output, "{} is named twice: give the rest its own file", rest.display());
+        Kind::of(rest, if is_array { &ARRAYS } else { &PICTURES })?;
+    }
     let own = Planes::read(input, is_array, options.element)?;
     let other = args.from.as_deref().map(|path| Planes::read(path, is_array, options.element)).transpose()?;
     if let (Some(other), Some(path)) = (&other, &args.from) {
@@ -60,13 +64,21 @@ pub(crate) fn subbands(
         planes.push(engine.inverse(&squares)?);
     }
     let (channels, size) = (planes.len(), own.size);
-    let planes = joined(planes).context("there is no channel")?;
-    match own.colour {
-        None if kind == Kind::Npy => npy::write(output, &planes, (size.height(), size.width()))?,
-        None => mesh(output, kind, &planes, size)?,
-        Some(colour) => {
-            let chroma = if channels == 1 { Chroma::Grey } else { Chroma::C444 };
-            square::write(output, &options.params(size, chroma), colour, planes)?;
+    let rest = args
+        .rest
+        .as_deref()
+        .map(|path| (path, own.values.iter().zip(&planes).map(|(own, changed)| less(own, changed)).collect()));
+    for (path, planes) in [(output, planes)].into_iter().chain(rest) {
+        let planes = joined(planes).context("there is no channel")?;
+        match own.colour {
+            None => match Kind::of(path, &ARRAYS)? {
+                Kind::Npy => npy::write(path, &planes, (size.height(), size.width()))?,
+                kind => mesh(path, kind, &planes, size)?,
+            },
+            Some(colour) => {
+                let chroma = if channels == 1 { Chroma::Grey } else { Chroma::C444 };
+                square::write(path, &options.params(size, chroma), colour, planes)?;
+            }
         }
     }
     let backend = engine.backend();
@@ -141,6 +153,20 @@ fn separate(values: Values) -> Vec<Values> {
     }
 }
 
+/// Returns one less the other.
+fn less(one: &Values, other: &Values) -> Values {
+    fn each<T: Copy>(one: &[Vec<T>], other: &[Vec<T>], less: impl Fn(T, T) -> T) -> Vec<Vec<T>> {
+        let channels = one.iter().zip(other);
+        channels.map(|(one, other)| one.iter().zip(other).map(|(&one, &other)| less(one, other)).collect()).collect()
+    }
+    match (one, other) {
+        (Values::F32(one), Values::F32(other)) => Values::F32(each(one, other, |a, b| a - b)),
+        (Values::F64(one), Values::F64(other)) => Values::F64(each(one, other, |a, b| a - b)),
+        (Values::I32(one), Values::I32(other)) => Values::I32(each(one, other, i32::wrapping_sub)),
+        _ => one.clone(),
+    }
+}
+
 /// Returns the channels as one value; `None` if there is none.
 fn joined(channels: Vec<Values>) -> Option<Values> {
     channels.into_iter().reduce(|mut all, next| {
@@ -156,7 +182,7 @@ fn joined(channels: Vec<Values>) -> Option<Values> {
 
 /// Returns what is asked for: gains, thresholds, then what is taken from another picture.
 fn changes(args: &SubbandsArgs) -> Result<Vec<(Part, Change)>> {
-    let SubbandsArgs { gain, threshold, take, larger, from } = args;
+    let SubbandsArgs { gain, threshold, take, larger, from, rest: _ } = args;
     let takes = !take.is_empty() || !larger.is_empty();
     ensure!(takes == from.is_some(), "--take and --larger go with --from FILE, and it with one of them");
     let mut changes = Vec::new();

@@ -1,6 +1,6 @@
 //! Checks that pictures can be shown and written where they shall go.
 
-use common::config::{ReceiverConfig, WindowBackend};
+use common::config::{ReceiverConfig, SnapshotFile, WindowBackend};
 use net::failure::Failure;
 use shell::doctor::{self, Check};
 use shell::settings::LatencyLimit;
@@ -22,7 +22,8 @@ pub fn files(config: &ReceiverConfig, sinks: &[SinkSpec]) -> Result<(), Failure>
 /// Opens the window, and no file: opening one would empty it.
 fn sinks_open(backend: WindowBackend, sinks: &[SinkSpec]) -> Result<String, Failure> {
     let (own, latency_limit) = (None, LatencyLimit::new(None));
-    let window = WindowParts { backend, status_line: false, own, latency_limit, sound: None };
+    let snapshot = SnapshotFile::default();
+    let window = WindowParts { backend, status_line: false, snapshot, own, latency_limit, sound: None };
     for spec in sinks {
         match spec.file() {
             Some(path) => doctor::writable(path)?,

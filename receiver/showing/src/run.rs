@@ -98,6 +98,7 @@ pub fn run_over(
     let parts = WindowParts {
         backend: config.window,
         status_line: config.status_line,
+        snapshot: config.snapshot,
         own,
         latency_limit: latency_limit.clone(),
         sound: sound.clone(),

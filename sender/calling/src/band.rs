@@ -132,6 +132,7 @@ impl Band {
         let parts = WindowParts {
             backend: receiving.config.window,
             status_line: false,
+            snapshot: receiving.config.snapshot,
             own: Some(own),
             latency_limit,
             sound: members.first().and_then(|member| member.handle.sound.clone()),

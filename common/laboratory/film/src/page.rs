@@ -1,6 +1,6 @@
 //! The strip in a window, to be filmed.
 
-use common::config::WindowBackend;
+use common::config::{SnapshotFile, WindowBackend};
 use common::units::FrameId;
 use kernels::Picture;
 use net::failure::Failure;
@@ -26,6 +26,7 @@ pub fn show() -> Result<(), Failure> {
     let parts = WindowParts {
         backend: WindowBackend::default(),
         status_line: false,
+        snapshot: SnapshotFile::default(),
         own: None,
         latency_limit: LatencyLimit::new(None),
         sound: None,

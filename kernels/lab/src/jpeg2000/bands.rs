@@ -1,102 +1,23 @@
-//! The transform of a picture's planes, and where the bands of each lie in its square.
+//! Places and units of the bands of each component in its square, which lies on its side.
 
-use kernels::parts::{CDF53, CDF97, Transform, Values, check_memory, host_bytes};
-use kernels::{BackendChoice, BackendInfo, Element};
-use picture::frame::{Chroma, FrameSize};
-use picture::params::{Boundary, Levels, Padding};
+use kernels::parts::{CDF53, CDF97};
 use picture::pyramid::Pyramid;
 use picture::weights::Orientation;
 
-use super::error::Jpeg2000Error;
 use super::geometry::Subband;
 use crate::bank::FilterBank;
-use crate::filter::Filter;
 use crate::transform::TransformParams;
-use crate::{OpenError, open_transform};
 
-/// Back end, and part of a device's name.
-pub type Choice<'a> = (BackendChoice, Option<&'a str>);
-
-/// Transforms of a picture's components. Planes and squares lie on their side.
-pub(super) struct Transforms {
-    is_reversible: bool,
-    /// With how many components each transforms.
-    parts: Vec<(usize, Box<dyn Transform>)>,
+/// The bands of all components.
+pub(super) struct Bands {
+    pub(super) is_reversible: bool,
     pyramids: Vec<Pyramid>,
 }
 
-impl Transforms {
-    /// Opens the transform of components of these sizes, `(columns, rows)`.
-    pub(super) fn open(
-        sizes: &[(usize, usize)],
-        levels: u8,
-        is_reversible: bool,
-        (choice, device): Choice<'_>,
-    ) -> Result<Self, Jpeg2000Error> {
-        let (mut parts, mut pyramids, mut rest) = (Vec::new(), Vec::new(), sizes);
-        let mut bytes = 0;
-        while let Some(&(width, height)) = rest.first() {
-            // Three at once keep a device busier than one after another.
-            let count = if rest.len() >= 3 && rest[..3].iter().all(|size| *size == rest[0]) { 3 } else { 1 };
-            let params = TransformParams {
-                size: FrameSize::new(height as u32, width as u32)?,
-                chroma: if count == 3 { Chroma::C444 } else { Chroma::Grey },
-                filter: Filter::Lifted(if is_reversible { CDF53 } else { CDF97 }),
-                levels: Levels::AtMost(levels),
-                boundary: Boundary::Symmetric,
-                padding: Padding::Smooth,
-                element: if is_reversible { Element::I32 } else { Element::F32 },
-                scheme: None,
-            };
-            bytes += host_bytes(&params.pyramids(), params.element);
-            pyramids.extend(params.pyramids());
-            parts.push((count, params));
-            rest = &rest[count..];
-        }
-        check_memory(bytes).map_err(OpenError::from)?;
-        let open = |(count, params): (usize, TransformParams)| Ok((count, open_transform(&params, choice, device)?));
-        let parts = parts.into_iter().map(open).collect::<Result<_, OpenError>>()?;
-        Ok(Self { is_reversible, parts, pyramids })
-    }
-
-    /// Transforms planes into squares.
-    pub(super) fn forward(&mut self, planes: Values) -> Result<Values, Jpeg2000Error> {
-        self.each(planes, |transform, planes| Ok(transform.forward_planes(&planes)?))
-    }
-
-    /// Transforms squares into planes.
-    pub(super) fn inverse(&mut self, squares: Values) -> Result<Values, Jpeg2000Error> {
-        self.each(squares, |transform, squares| Ok(transform.inverse(&squares)?))
-    }
-
-    fn each(
-        &mut self,
-        values: Values,
-        mut with: impl FnMut(&mut dyn Transform, Values) -> Result<Values, Jpeg2000Error>,
-    ) -> Result<Values, Jpeg2000Error> {
-        let (mut whole, mut rounded) = (Vec::new(), Vec::new());
-        let (mut f32s, mut i32s) = match values {
-            Values::F32(channels) => (channels.into_iter(), Vec::new().into_iter()),
-            Values::I32(channels) => (Vec::new().into_iter(), channels.into_iter()),
-            Values::F64(_) => (Vec::new().into_iter(), Vec::new().into_iter()),
-        };
-        for (count, transform) in &mut self.parts {
-            let part = match self.is_reversible {
-                true => Values::I32(i32s.by_ref().take(*count).collect()),
-                false => Values::F32(f32s.by_ref().take(*count).collect()),
-            };
-            match with(transform.as_mut(), part)? {
-                Values::I32(channels) => rounded.extend(channels),
-                Values::F32(channels) => whole.extend(channels),
-                Values::F64(_) => {}
-            }
-        }
-        Ok(if self.is_reversible { Values::I32(rounded) } else { Values::F32(whole) })
-    }
-
-    /// Returns the back end in use.
-    pub(super) fn backend(&self) -> Option<&BackendInfo> {
-        self.parts.first().map(|(_, transform)| transform.backend())
+impl Bands {
+    /// Returns the bands of these transforms, each of so many components.
+    pub(super) fn new(parts: &[(usize, TransformParams)], is_reversible: bool) -> Self {
+        Self { is_reversible, pyramids: parts.iter().flat_map(|(_, params)| params.pyramids()).collect() }
     }
 
     /// Returns where a band lies in its component's square, which lies on its side; `None` for one beyond the last level, which

@@ -2,13 +2,13 @@
 
 use kernels::BackendInfo;
 
-use super::bands::{Choice, Transforms};
-use super::boxes;
 use super::error::{Jpeg2000Error, damaged, not_read};
 use super::geometry::Area;
-use super::header::{self, ComponentSize, TileCode};
 use super::image::{Colour, Image, ImageComponent};
+use super::stream::boxes;
+use super::stream::header::{self, ComponentSize, TileCode};
 use super::tile::{ReadTile, read};
+use super::transforms::{Choice, Transforms};
 
 /// Samples of all components that are decoded without being asked: a picture of 16384 x 16384 in grey.
 pub const SAMPLES_MAX: u64 = 1 << 28;

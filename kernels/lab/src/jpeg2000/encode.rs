@@ -1,43 +1,39 @@
 //! Pictures to code-streams.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use kernels::BackendInfo;
-use kernels::parts::Values;
 use rayon::prelude::*;
 
-use super::bands::{Choice, Norms, Transforms};
-use super::boxes;
+use super::bands::Bands;
+use super::block::tier1::{CodedBlock, FRACTION_BITS, Style};
 use super::check::check;
 use super::error::Jpeg2000Error;
+use super::front::{Front, FrontParams};
 use super::geometry::{Area, BandPlace, Cuts, Resolution, resolutions};
-use super::header::{self, ComponentCode, ComponentSize, Sizes, TileCode};
 use super::image::{Colour, Image};
-use super::job::{Job, Scale};
+use super::job::{Job, JobScratch};
 use super::options::{Options, Progression, Target};
-use super::packet::{self, Share, WrittenBand};
-use super::planes;
-use super::progression::{self, Order, PrecinctPlace};
-use super::quantise::{BandStep, Quantiser};
+use super::plan::{self, Plan, Precinct};
 use super::rate::{Hull, smallest_slope};
-use super::tier1::{CodedBlock, FRACTION_BITS, Style};
+use super::stream::boxes;
+use super::stream::header::{self, ComponentCode, ComponentSize, Sizes, TileCode};
+use super::stream::packet::{self, Share, WrittenBand};
+use super::stream::progression::{self, Order};
+use super::stream::quantise::{BandStep, Quantiser};
 use super::tile;
-
-/// The blocks of a precinct: for each band the columns of its grid and its jobs.
-struct Precinct {
-    bands: Vec<(usize, Range<usize>)>,
-}
+use super::transforms::Choice;
 
 /// Codes pictures of one shape.
 pub struct Encoder {
     options: Options,
     sizes: Sizes,
     code: TileCode,
-    transforms: Transforms,
+    bands: Bands,
+    front: Front,
     resolutions: Vec<Vec<Resolution>>,
-    jobs: Vec<Job>,
-    places: Vec<PrecinctPlace>,
-    precincts: Vec<Precinct>,
+    plan: Plan,
     /// Samples of all components.
     samples: usize,
 }
@@ -50,9 +46,6 @@ pub struct CodedBlocks {
     energy: f64,
 }
 
-/// Lengths of the rows that a colour transform back gives an error in each of the first three components.
-const REVERSIBLE_COLOURS: [f64; 3] = [1.732, 0.8292, 0.8292];
-const IRREVERSIBLE_COLOURS: [f64; 3] = [1.732, 1.805, 1.573];
 /// The quantiser's step where passes are left out later, in units of an 8-bit sample.
 const FINE_STEP: f64 = 0.5;
 
@@ -74,8 +67,18 @@ impl Encoder {
         let picture = Area { x0: 0, y0: 0, x1: image.width as u32, y1: image.height as u32 };
         let sizes = Sizes { picture, tile: [0, 0, picture.x1, picture.y1], components };
         let extents: Vec<_> = image.components.iter().map(|component| (component.width, component.height)).collect();
-        let transforms = Transforms::open(&extents, options.levels, is_reversible, choice)?;
         let mixes_colours = image.colour == Colour::Rgb && alike(image);
+        let depth = components_max(image);
+        let params = FrontParams {
+            extents,
+            levels: options.levels,
+            is_reversible,
+            mixes_colours,
+            depth,
+            fraction_bits: if options.is_high_throughput { 0 } else { FRACTION_BITS },
+            is_narrow: options.is_high_throughput && is_narrow(options, depth),
+        };
+        let bands = Front::bands(&params)?;
         let cuts = Cuts {
             levels: options.levels,
             block: (options.block_exponent, options.block_exponent),
@@ -95,110 +98,49 @@ impl Encoder {
                 cuts: cuts.clone(),
                 style,
                 is_reversible,
-                quantiser: quantiser(at, &sizes, &resolutions[at], first_step(options.target), &transforms),
+                quantiser: quantiser(at, &sizes, &resolutions[at], first_step(options.target), &bands),
             })
             .collect();
         let code = TileCode { order, layers: options.layers.into(), mixes_colours, components };
-        let shapes: Vec<_> =
-            resolutions.iter().zip(&sizes.components).map(|(all, component)| (&all[..], component.step)).collect();
-        let places = progression::precincts(order, &shapes, (0, 0));
         let samples = image.components.iter().map(|component| component.samples.len()).sum();
-        let mut encoder = Self {
-            options: *options,
-            sizes,
-            code,
-            transforms,
-            resolutions: Vec::new(),
-            jobs: Vec::new(),
-            places: Vec::new(),
-            precincts: Vec::new(),
-            samples,
-        };
-        let norms = Norms::new(is_reversible);
-        for place in &places {
-            encoder.plan(place, &resolutions[place.component][place.resolution], &norms);
-        }
-        encoder.places = places;
-        encoder.resolutions = resolutions;
-        Ok(encoder)
+        let plan = Plan::new(&sizes, &code, &resolutions, &bands);
+        let front = Front::open(&params, &plan.jobs, choice)?;
+        Ok(Self { options: *options, sizes, code, bands, front, resolutions, plan, samples })
     }
 
-    /// Adds the blocks of a precinct.
-    fn plan(&mut self, place: &PrecinctPlace, resolution: &Resolution, norms: &Norms) {
-        let component = place.component;
-        let is_reversible = &self.code.components[component].is_reversible;
-        let colours = match (self.code.mixes_colours, *is_reversible) {
-            (false, _) => [1.0; 3],
-            (true, true) => REVERSIBLE_COLOURS,
-            (true, false) => IRREVERSIBLE_COLOURS,
-        };
-        let colour = colours.get(component).copied().unwrap_or(1.0);
-        let mut bands = Vec::new();
-        for band in &resolution.bands {
-            let ratio = self.transforms.ratio(component, band.band, band.level);
-            let length = ratio * norms.of(band.band, band.level, *is_reversible) * colour;
-            let scale = Scale { ratio, length, step: self.step(component, band) };
-            let grid = resolution.grid(band, place.precinct);
-            let first = self.jobs.len();
-            let side = self.transforms.side(component);
-            // A band without coefficients has no blocks.
-            let corner = self.transforms.corner(component, band.band, band.level).unwrap_or_default();
-            self.jobs.extend(grid.blocks.iter().map(|&place| Job {
-                component,
-                band: *band,
-                place,
-                // The square lies on its side.
-                start: (corner.1 + place.x) * side + corner.0 + place.y,
-                side,
-                scale,
-            }));
-            bands.push((grid.columns, first..self.jobs.len()));
+    /// Takes another step, in units of an 8-bit sample, for what was transformed.
+    pub(super) fn quantise_by(&mut self, step: f64) -> Result<(), Jpeg2000Error> {
+        let Self { sizes, code, bands, resolutions, plan, .. } = self;
+        for (at, component) in code.components.iter_mut().enumerate() {
+            component.quantiser = quantiser(at, sizes, &resolutions[at], step, bands);
         }
-        self.precincts.push(Precinct { bands });
+        for job in &mut plan.jobs {
+            let depth = sizes.components[job.component].depth;
+            job.scale.step = plan::step(&code.components[job.component], depth, &job.band);
+        }
+        self.front.quantise(&self.plan.jobs)
     }
 
-    /// Returns the quantiser's step in a band.
-    fn step(&self, component: usize, band: &BandPlace) -> f64 {
-        let ComponentCode { quantiser, is_reversible, cuts, .. } = &self.code.components[component];
-        match (is_reversible, quantiser.step(band.index, band.band, band.level, cuts.levels)) {
-            (false, Some(step)) => step.size(self.sizes.components[component].depth + band.band.gain()),
-            _ => 1.0,
-        }
-    }
-
-    /// Takes another step, in units of an 8-bit sample.
-    pub(super) fn quantise_by(&mut self, step: f64) {
-        for at in 0..self.code.components.len() {
-            self.code.components[at].quantiser =
-                quantiser(at, &self.sizes, &self.resolutions[at], step, &self.transforms);
-        }
-        let mut jobs = std::mem::take(&mut self.jobs);
-        jobs.iter_mut().for_each(|job| job.scale.step = self.step(job.component, &job.band));
-        self.jobs = jobs;
-    }
-
-    /// Returns the planes of a picture.
-    pub fn planes(&self, image: &Image) -> Values {
-        match self.is_reversible() {
-            true => Values::I32(planes::reversible(&image.components, self.code.mixes_colours)),
-            false => Values::F32(planes::irreversible(&image.components, self.code.mixes_colours)),
-        }
-    }
-
-    /// Transforms them.
-    pub fn transform(&mut self, planes: Values) -> Result<Values, Jpeg2000Error> {
-        self.transforms.forward(planes)
+    /// Transforms a picture of the shape that it was opened for.
+    pub fn transform(&mut self, image: &Image) -> Result<(), Jpeg2000Error> {
+        self.front.transform(&image.components)?;
+        self.front.quantise(&self.plan.jobs)
     }
 
     /// Codes the blocks of what was transformed, each for itself.
-    pub fn blocks(&self, squares: &Values) -> CodedBlocks {
-        let is_high_throughput = self.options.is_high_throughput;
-        let code = |job: &Job| job.code(squares, is_high_throughput);
-        let coded: Vec<(CodedBlock, f64)> = self.jobs.par_iter().map(code).collect();
-        let energy = coded.iter().zip(&self.jobs).map(|((_, energy), job)| energy * job.scale.weight()).sum();
+    pub fn blocks(&self) -> CodedBlocks {
+        let (is_high_throughput, jobs) = (self.options.is_high_throughput, &self.plan.jobs);
+        let coefficients = self.front.coefficients();
+        let code = |scratch: &mut JobScratch, (at, job): (usize, &Job)| {
+            coefficients.block(at, job, &mut scratch.columns);
+            job.code(scratch, is_high_throughput)
+        };
+        let coded: Vec<(CodedBlock, f64)> = jobs.par_iter().enumerate().map_init(JobScratch::default, code).collect();
+        let energy = coded.iter().zip(jobs).map(|((_, energy), job)| energy * job.scale.weight()).sum();
         let blocks: Vec<CodedBlock> = coded.into_iter().map(|(block, _)| block).collect();
-        let hulls =
-            blocks.par_iter().zip(&self.jobs).map(|(block, job)| Hull::new(block, job.scale.weight())).collect();
+        let hull = |(block, job): (&CodedBlock, &Job)| Hull::new(block, job.scale.weight());
+        // Blocks of one pass leave nothing out.
+        let hulls = if is_high_throughput { Vec::new() } else { blocks.par_iter().zip(jobs).map(hull).collect() };
         CodedBlocks { blocks, hulls, energy }
     }
 
@@ -266,7 +208,7 @@ impl Encoder {
         for (at, component) in self.code.components.iter_mut().enumerate() {
             let levels = component.cuts.levels;
             let needed =
-                coded.blocks.iter().zip(&self.jobs).filter(|(_, job)| job.component == at).map(|(block, job)| {
+                coded.blocks.iter().zip(&self.plan.jobs).filter(|(_, job)| job.component == at).map(|(block, job)| {
                     let step = component.quantiser.step(job.band.index, job.band.band, job.band.level, levels);
                     (block.planes + 1).saturating_sub(step.map_or(0, |step| step.exponent))
                 });
@@ -282,12 +224,12 @@ impl Encoder {
             true => coded.blocks[block].passes.len(),
             false => coded.hulls[block].passes(slopes[layer]),
         };
-        let bytes: Vec<Vec<u8>> =
+        let bytes: Vec<Cow<'_, [u8]>> =
             coded.blocks.iter().enumerate().map(|(at, block)| block.bytes(passes(at, layers - 1))).collect();
         let mut written: Vec<Vec<WrittenBand>> =
-            self.precincts.iter().map(|precinct| self.written(precinct, coded, layers, &passes)).collect();
+            self.plan.precincts.iter().map(|precinct| self.written(precinct, coded, layers, &passes)).collect();
         let mut packets = Vec::new();
-        for (at, layer) in progression::packets(self.code.order, &self.places, layers) {
+        for (at, layer) in progression::packets(self.code.order, &self.plan.places, layers) {
             let share = |block: usize| {
                 let (now, all) = (passes(block, layer), passes(block, layers - 1));
                 let before = layer.checked_sub(1).map_or(0, |layer| passes(block, layer));
@@ -298,14 +240,17 @@ impl Encoder {
                     count => Share { passes: count, bytes },
                 }
             };
-            let bands = &self.precincts[at].bands;
+            let bands = &self.plan.precincts[at].bands;
             let shares: Vec<Vec<Share<'_>>> = bands.iter().map(|(_, jobs)| jobs.clone().map(share).collect()).collect();
             packet::write(&mut written[at], &shares, layer, &mut packets);
         }
         let stream = header::write(&self.sizes, &TileCode { layers, ..self.code.clone() }, &packets);
         match self.options.wrapping {
             None => stream,
-            Some(colour) => boxes::wrap(&stream, &self.sizes, colour, self.options.is_high_throughput),
+            Some(colour) => {
+                let Options { resolution, is_high_throughput, .. } = self.options;
+                boxes::wrap(&stream, &self.sizes, colour, resolution, is_high_throughput)
+            }
         }
     }
 
@@ -328,7 +273,7 @@ impl Encoder {
     }
 
     fn zero_planes(&self, block: usize, coded: &CodedBlocks) -> u32 {
-        let job = &self.jobs[block];
+        let job = &self.plan.jobs[block];
         let ComponentCode { quantiser, cuts, .. } = &self.code.components[job.component];
         let step = quantiser.step(job.band.index, job.band.band, job.band.level, cuts.levels);
         let planes = step.map_or(0, |step| quantiser.planes(step));
@@ -337,11 +282,7 @@ impl Encoder {
 
     /// Returns the back end that transforms.
     pub fn backend(&self) -> Option<&BackendInfo> {
-        self.transforms.backend()
-    }
-
-    fn is_reversible(&self) -> bool {
-        self.options.target == Target::Lossless
+        self.front.backend()
     }
 }
 
@@ -364,7 +305,7 @@ fn first_step(target: Target) -> f64 {
 }
 
 /// Returns the steps of a component's bands, of a first one or none at all; guard bits come later.
-fn quantiser(at: usize, sizes: &Sizes, resolutions: &[Resolution], first: f64, transforms: &Transforms) -> Quantiser {
+fn quantiser(at: usize, sizes: &Sizes, resolutions: &[Resolution], first: f64, bands: &Bands) -> Quantiser {
     let depth = sizes.components[at].depth;
     let unit = 2_f64.powi(i32::from(depth) - 8);
     // What is finer would not fit beside a coefficient, nor be seen through the transform's rounding.
@@ -374,11 +315,32 @@ fn quantiser(at: usize, sizes: &Sizes, resolutions: &[Resolution], first: f64, t
         if first == 0.0 {
             return BandStep { exponent: bits, mantissa: 0 };
         }
-        let step = first * unit / transforms.ratio(at, band.band, band.level);
+        let step = first * unit / bands.ratio(at, band.band, band.level);
         BandStep::nearest(step.max(finest), bits)
     };
     let steps = resolutions.iter().flat_map(|resolution| &resolution.bands).map(step).collect();
     Quantiser { guard_bits: 1, steps, is_derived: false }
+}
+
+/// Returns the bits of the largest sample.
+fn components_max(image: &Image) -> u8 {
+    image.components.iter().map(|component| component.depth).max().unwrap_or(1)
+}
+
+/// Bits of a magnitude where it is narrow, and by how many a sample's grow in the worst of pictures.
+const NARROW_BITS: i32 = 15;
+const GROWTH_BITS: i32 = 4;
+
+/// Returns true if no magnitude has many bits, by what is asked for and the bits of the largest sample.
+fn is_narrow(options: &Options, depth: u8) -> bool {
+    let finest = match options.target {
+        Target::Lossless => 0.0,
+        // The last low band has the finest step of all.
+        Target::Step(step) => step.log2() + f64::from(depth) - 8.0 - f64::from(options.levels),
+        // Found later.
+        Target::Bytes(_) | Target::Quality(_) => return false,
+    };
+    f64::from(i32::from(depth) + GROWTH_BITS) - finest < f64::from(NARROW_BITS)
 }
 
 /// Returns true if the first three components have one size and depth.

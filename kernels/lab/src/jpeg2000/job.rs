@@ -1,10 +1,8 @@
-//! Code-blocks on their way from the square to their bytes.
+//! Code-blocks on their way from coefficients to their bytes.
 
-use kernels::parts::Values;
-
+use super::block::ht;
+use super::block::tier1::{self, CodedBlock, FRACTION_BITS};
 use super::geometry::{BandPlace, BlockPlace};
-use super::ht;
-use super::tier1::{self, CodedBlock, FRACTION_BITS};
 
 /// Units of a band's coefficients.
 #[derive(Clone, Copy)]
@@ -22,6 +20,11 @@ impl Scale {
     pub(super) fn weight(self) -> f64 {
         (self.step * self.length).powi(2)
     }
+
+    /// Returns the quantised magnitude with so many binary digits over our coefficient.
+    pub(super) fn inverse(self, digits: u32) -> f32 {
+        (f64::from(1_u32 << digits) / (self.step * self.ratio)) as f32
+    }
 }
 
 /// A code-block, and how its coefficients count.
@@ -29,8 +32,8 @@ pub(super) struct Job {
     pub(super) component: usize,
     pub(super) band: BandPlace,
     pub(super) place: BlockPlace,
-    /// Its first coefficient in the square, and the square's side.
-    pub(super) start: usize,
+    /// Column and row of its first coefficient in the square, which lies on its side, and the square's side.
+    pub(super) corner: (usize, usize),
     pub(super) side: usize,
     pub(super) scale: Scale,
 }
@@ -38,63 +41,35 @@ pub(super) struct Job {
 /// A coefficient's sign.
 const NEGATIVE: u32 = 1 << 31;
 
+/// Memory that one block after another uses.
+#[derive(Default)]
+pub(super) struct JobScratch {
+    /// A block column by column.
+    pub(super) columns: Vec<u32>,
+    rows: Vec<u32>,
+    ht: ht::QuadScratch,
+}
+
 impl Job {
-    /// Codes the block; returns its energy in squared quantiser steps, too, which a block of high throughput does not need.
-    pub(super) fn code(&self, squares: &Values, is_high_throughput: bool) -> (CodedBlock, f64) {
-        let inverse = 1.0 / (self.scale.step * self.scale.ratio);
+    /// Codes the block in `scratch`; returns its energy in squared quantiser steps, too, which a block of high throughput does not
+    /// need.
+    pub(super) fn code(&self, scratch: &mut JobScratch, is_high_throughput: bool) -> (CodedBlock, f64) {
+        let JobScratch { columns, rows, ht } = scratch;
         if is_high_throughput {
-            let whole = |value: i32| value.unsigned_abs() | (value as u32 & NEGATIVE);
-            let scale = inverse as f32;
-            let rounded = |value: f32| ((value.abs() * scale) as u32).min(i32::MAX as u32) | value.to_bits() & NEGATIVE;
-            let values = match squares {
-                Values::I32(squares) => self.columns(&squares[self.component], whole),
-                Values::F32(squares) => self.columns(&squares[self.component], rounded),
-                Values::F64(_) => Vec::new(),
-            };
-            let all = values.iter().fold(0, |all, value| all | value) & !NEGATIVE;
+            let all = columns.iter().fold(0, |all, value| all | value) & !NEGATIVE;
             if all == 0 {
                 return (CodedBlock::default(), 0.0);
             }
-            let bytes = ht::encode(&values, self.place.height);
+            let bytes = ht::encode(columns, self.place.height, ht);
             return (CodedBlock::of_one_pass((u32::BITS - all.leading_zeros()) as u8, bytes), 0.0);
         }
         let BlockPlace { width, height, .. } = self.place;
-        let mut values = vec![0_u32; width * height];
-        match squares {
-            Values::I32(squares) => {
-                turn(&squares[self.component][self.start..], self.side, &mut values, width, |value: i32| {
-                    value.unsigned_abs() << FRACTION_BITS | u32::from(value < 0) << 31
-                });
-            }
-            Values::F32(squares) => {
-                let scale = (inverse * f64::from(1 << FRACTION_BITS)) as f32;
-                turn(&squares[self.component][self.start..], self.side, &mut values, width, |value: f32| {
-                    ((value.abs() * scale) as u32).min(i32::MAX as u32) | u32::from(value < 0.0) << 31
-                });
-            }
-            Values::F64(_) => {}
+        rows.resize(width * height, 0);
+        for (x, column) in columns.chunks_exact(height.max(1)).enumerate() {
+            column.iter().enumerate().for_each(|(y, value)| rows[y * width + x] = *value);
         }
         let unit = f64::from(1 << FRACTION_BITS);
-        let energy = values.iter().map(|value| (f64::from(value & !NEGATIVE) / unit).powi(2)).sum();
-        (tier1::encode(&values, width, self.band.band), energy)
-    }
-
-    /// Returns the block column by column, as it lies in the square.
-    fn columns<T: Copy>(&self, square: &[T], value: impl Fn(T) -> u32) -> Vec<u32> {
-        let BlockPlace { width, height, .. } = self.place;
-        let mut values = Vec::with_capacity(width * height);
-        for column in square[self.start..].chunks(self.side).take(width) {
-            values.extend(column[..height].iter().map(|&from| value(from)));
-        }
-        values
-    }
-}
-
-/// Copies rows of a block that are columns of a square from row to row of `side`.
-fn turn<T: Copy>(square: &[T], side: usize, out: &mut [u32], width: usize, value: impl Fn(T) -> u32) {
-    let height = out.len() / width.max(1);
-    for x in 0..width {
-        let column = &square[x * side..x * side + height];
-        column.iter().enumerate().for_each(|(y, &from)| out[y * width + x] = value(from));
+        let energy = rows.iter().map(|value| (f64::from(value & !NEGATIVE) / unit).powi(2)).sum();
+        (tier1::encode(rows, width, self.band.band), energy)
     }
 }

@@ -5,33 +5,29 @@
 //! their block coders to themselves, and OpenJPEG's and OpenJPH's libraries take pictures only.
 
 mod bands;
-mod bits;
-mod boxes;
+mod block;
 mod check;
 mod decode;
 mod encode;
 mod error;
+mod front;
 mod geometry;
-mod header;
-mod ht;
 mod image;
 mod job;
-mod mq;
+mod memory;
 mod options;
-mod packet;
+mod plan;
 mod planes;
-mod progression;
 mod quality;
-mod quantise;
 mod rate;
-mod tagtree;
-mod tier1;
+mod stream;
 mod tile;
+mod transforms;
 
-pub use self::bands::Choice;
 pub use self::decode::{Decoded, SAMPLES_MAX, decode};
 pub use self::encode::{CodedBlocks, Encoder};
 pub use self::error::Jpeg2000Error;
 pub use self::image::{Colour, Image, ImageComponent};
 pub use self::options::{Options, Progression, Target};
 pub use self::quality::{encode, psnr};
+pub use self::transforms::Choice;

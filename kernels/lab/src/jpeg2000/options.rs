@@ -41,13 +41,27 @@ pub struct Options {
     pub is_high_throughput: bool,
     /// The colours that the boxes around the code-stream name; `None` for the code-stream alone.
     pub wrapping: Option<Colour>,
+    /// Pixels to a metre, along rows and columns, that the boxes say; of a picture that says nothing, 72 to an inch.
+    pub resolution: [u32; 2],
 }
+
+/// 72 pixels to an inch, in a metre.
+const USUAL_RESOLUTION: u32 = 2835;
 
 impl Options {
     /// Returns what encoders usually do: five levels, code-blocks of 64 x 64, one layer.
     pub fn new(target: Target) -> Self {
         let progression = Progression::Resolution;
         let (levels, block_exponent, layers) = (5, 6, 1);
-        Self { target, levels, block_exponent, progression, layers, is_high_throughput: false, wrapping: None }
+        Self {
+            target,
+            levels,
+            block_exponent,
+            progression,
+            layers,
+            is_high_throughput: false,
+            wrapping: None,
+            resolution: [USUAL_RESOLUTION; 2],
+        }
     }
 }

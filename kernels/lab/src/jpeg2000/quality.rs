@@ -1,14 +1,13 @@
 //! Coding to a target; to a PSNR by trials.
 
-use kernels::parts::Values;
 use picture::psnr::decibels;
 
-use super::bands::Choice;
 use super::decode::{SAMPLES_MAX, decode};
 use super::encode::{CodedBlocks, Encoder};
 use super::error::Jpeg2000Error;
 use super::image::Image;
 use super::options::{Options, Target};
+use super::transforms::Choice;
 
 /// Decibels by which a picture may be better than asked for.
 const MARGIN_DB: f64 = 0.05;
@@ -18,13 +17,12 @@ const TRIALS: usize = 8;
 /// Codes a picture.
 pub fn encode(image: &Image, options: &Options, choice: Choice<'_>) -> Result<Vec<u8>, Jpeg2000Error> {
     let mut encoder = Encoder::open(image, options, choice)?;
-    let planes = encoder.planes(image);
-    let squares = encoder.transform(planes)?;
+    encoder.transform(image)?;
     let is_by_step = options.is_high_throughput && matches!(options.target, Target::Bytes(_) | Target::Quality(_));
     if is_by_step {
-        return by_step(&mut encoder, &squares, image, options.target, choice);
+        return by_step(&mut encoder, image, options.target, choice);
     }
-    let blocks = encoder.blocks(&squares);
+    let blocks = encoder.blocks();
     match options.target {
         Target::Quality(decibels) => reach(&mut encoder, &blocks, image, decibels, choice),
         _ => encoder.finish(&blocks),
@@ -95,16 +93,10 @@ const FULL: f64 = 0.999;
 
 /// Returns the code-stream of the largest step that reaches so many decibels, or the smallest one that fits: blocks of one pass have
 /// nothing that could be left out later.
-fn by_step(
-    encoder: &mut Encoder,
-    squares: &Values,
-    image: &Image,
-    target: Target,
-    choice: Choice<'_>,
-) -> Result<Vec<u8>, Jpeg2000Error> {
+fn by_step(encoder: &mut Encoder, image: &Image, target: Target, choice: Choice<'_>) -> Result<Vec<u8>, Jpeg2000Error> {
     let mut of = |power: f64| -> Result<Vec<u8>, Jpeg2000Error> {
-        encoder.quantise_by(power.exp2());
-        let blocks = encoder.blocks(squares);
+        encoder.quantise_by(power.exp2())?;
+        let blocks = encoder.blocks();
         encoder.finish_to(&blocks, Target::Step(power.exp2()))
     };
     let (mut fine, mut coarse) = STEP_POWERS;
@@ -175,7 +167,7 @@ mod tests {
         let mut encoder = Encoder::open(&image, &Options::new(Target::Quality(30.0)), choice).unwrap();
         let planes = encoder.planes(&image);
         let squares = encoder.transform(planes).unwrap();
-        let blocks = encoder.blocks(&squares);
+        let blocks = encoder.blocks();
         assert!(reach(&mut encoder, &blocks, &image, 30.0, choice).is_ok());
         let error = reach(&mut encoder, &blocks, &image, 90.0, choice).unwrap_err().to_string();
         assert!(error.contains("dB at most, not 90"), "{error}");

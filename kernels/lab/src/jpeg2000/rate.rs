@@ -1,6 +1,6 @@
 //! Passes of each block that are worth their bytes: post-compression rate-distortion optimisation (Taubman, 2000).
 
-use super::tier1::CodedBlock;
+use super::block::tier1::CodedBlock;
 
 /// The passes at which a block is best cut, the most worthwhile first.
 #[derive(Clone, Debug, Default)]

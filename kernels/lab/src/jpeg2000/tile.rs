@@ -5,16 +5,16 @@ use std::ops::Range;
 use kernels::parts::Values;
 use rayon::prelude::*;
 
-use super::bands::Transforms;
+use super::block::ht;
+use super::block::tier1::{self, Style};
 use super::error::{Jpeg2000Error, damaged, not_read};
 use super::geometry::{Area, BandPlace, BlockPlace, Resolution, resolutions};
-use super::header::{Sizes, Tile, TileCode};
-use super::ht;
 use super::image::ImageComponent;
-use super::packet::{self, Broken, ReadBand, ReadBlock};
 use super::planes;
-use super::progression::{self, PrecinctPlace};
-use super::tier1::{self, Style};
+use super::stream::header::{Sizes, Tile, TileCode};
+use super::stream::packet::{self, Broken, ReadBand, ReadBlock};
+use super::stream::progression::{self, PrecinctPlace};
+use super::transforms::Transforms;
 
 /// Precincts and code-blocks of a tile: each takes some 1.4 kB and 140 bytes.
 const PRECINCTS_MAX: u64 = 1 << 17;
@@ -171,7 +171,7 @@ impl ReadTile<'_> {
         };
         let decoded: Vec<Option<Vec<i32>>> = jobs.par_iter().map(decode).collect();
         let damaged_blocks = decoded.iter().filter(|values| values.is_none()).count() as u64;
-        let sides: Vec<usize> = (0..group.len()).map(|at| transforms.side(at)).collect();
+        let sides: Vec<usize> = (0..group.len()).map(|at| transforms.bands.side(at)).collect();
         let squares = || sides.iter().map(|side| side * side);
         let (mut whole, mut rounded): (Vec<Vec<f32>>, Vec<Vec<i32>>) = Default::default();
         match is_reversible {
@@ -183,13 +183,13 @@ impl ReadTile<'_> {
             let own = job.component - group.start;
             // Levels are counted from the finest one that is left.
             let level = job.band.level - drop_levels;
-            let Some(corner) = transforms.corner(own, job.band.band, level) else { continue };
+            let Some(corner) = transforms.bands.corner(own, job.band.band, level) else { continue };
             let (side, lie) = (sides[own], Lie::of(job));
             let first = (corner.1 + job.place.x) * side + corner.0 + job.place.y;
             if is_reversible {
                 put(&mut rounded[own][first..], side, values, lie, |value| value / 2);
             } else {
-                let scale = (job.step * transforms.ratio(own, job.band.band, level) / 2.0) as f32;
+                let scale = (job.step * transforms.bands.ratio(own, job.band.band, level) / 2.0) as f32;
                 put(&mut whole[own][first..], side, values, lie, |value| value as f32 * scale);
             }
         }

@@ -7,6 +7,7 @@ mod convolution;
 #[cfg(debug_assertions)]
 mod device_tests;
 mod flow;
+pub(crate) mod front;
 mod lane;
 mod pipeline;
 mod planes;

@@ -16,6 +16,7 @@ use crate::io::{Kind, PictureInfo, rgb};
 use crate::options;
 
 mod read;
+mod resolution;
 mod write;
 
 pub(crate) use self::read::of_picture;
@@ -67,6 +68,7 @@ pub(crate) fn encode(
     options.is_high_throughput = HIGH_THROUGHPUT.contains(&kind);
     if BOXES.contains(&kind) {
         options.wrapping = Some(image.colour);
+        options.resolution = resolution::of_png(input).unwrap_or(options.resolution);
     }
     let choice = (compute.backend, compute.device.as_deref());
     let bytes = jpeg2000::encode(&image, &options, choice)?;

@@ -39,6 +39,34 @@ fn what_is_not_changed_comes_back_and_what_is_removed_is_gone() {
 }
 
 #[test]
+fn light_and_texture_are_two_files_that_make_the_picture() {
+    let folder = Folder::new("subbands-rest");
+    let (width, height) = SIZE;
+    let [light, texture] = ["light.pgm", "texture.pgm"].map(|name| folder.path(name));
+    let source = folder.file("a.pgm", &pgm(width, height));
+    succeed(&["subbands", &source, &light, "--gain", "1-3=0", "--rest", &texture]);
+    let [original, light, texture] = [&source, &light, &texture].map(|path| samples(path, width * height));
+    assert!(texture.iter().any(|&sample| sample.abs_diff(128) > 2), "there is some texture");
+    for ((original, light), texture) in original.iter().zip(&light).zip(&texture) {
+        let sum = i32::from(*light) + i32::from(*texture) - 128;
+        assert!(
+            (sum - i32::from(*original)).abs() <= 1 || [light, texture].into_iter().any(|at| [0, 255].contains(at)),
+            "{original} {light} {texture}"
+        );
+    }
+    let source = folder.file("a.npy", &npy(2, 1));
+    let [light, texture] = ["light.npy", "texture.npy"].map(|name| folder.path(name));
+    for backend in BACKENDS {
+        succeed(&["subbands", &source, &light, "--gain", "1=0", "--rest", &texture, "--backend", backend]);
+        let [original, light, texture] = [&source, &light, &texture].map(|path| read_npy(path).1);
+        let sums = light.iter().zip(&texture).map(|(light, texture)| light + texture);
+        assert!(sums.zip(&original).all(|(sum, original)| (sum - original).abs() < 1e-5));
+    }
+    let error = wavelet(&["subbands", &source, &light, "--gain", "1=0", "--rest", &light]);
+    assert!(String::from_utf8(error.stderr).unwrap().contains("named twice"));
+}
+
+#[test]
 fn detail_of_one_lies_on_the_light_of_another() {
     let folder = Folder::new("subbands-from");
     let (width, height) = SIZE;

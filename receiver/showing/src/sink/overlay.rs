@@ -23,7 +23,7 @@ pub(super) const KEYS: [&str; 9] = [
     "T    on top of other windows",
     "M    mirror the picture",
     "L    wait longer for missing parts",
-    "S    save the picture as a PNG file",
+    "S    save the picture as a file",
     "Esc  end; press it twice",
 ];
 /// The keys of a call in both directions.

@@ -1,21 +1,25 @@
 //! A picture kept as a file, written on a thread of its own.
 
+use std::error::Error;
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::thread;
 
+use common::config::SnapshotFile;
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
+use kernels::BackendChoice;
+use lab::jpeg2000::{self, Colour, Image, ImageComponent, Options, Target};
 
-/// Saves `pixels` (0x00RRGGBB, `width` a row) as a PNG file beside the user's other pictures, and tells `done` in a
+/// Saves `pixels` (0x00RRGGBB, `width` a row) as a file of this kind beside the user's other pictures, and tells `done` in a
 /// sentence how that went.
-pub(super) fn save(pixels: Vec<u32>, width: usize, done: Sender<String>) {
+pub(super) fn save(pixels: Vec<u32>, width: usize, kind: SnapshotFile, done: Sender<String>) {
     let failed = done.clone();
     let write = move || {
-        let said = match create(&folder()) {
-            Ok((file, path)) => match encode(file, &pixels, width) {
+        let said = match create(&folder(), kind) {
+            Ok((file, path)) => match encode(file, &pixels, width, kind) {
                 Ok(()) => format!("Saved {}", path.display()),
                 Err(error) => format!("Cannot save {}: {error}", path.display()),
             },
@@ -36,23 +40,49 @@ fn folder() -> PathBuf {
     if pictures.is_dir() { pictures } else { home }
 }
 
-/// Returns the first `duet-N.png` that is not there yet.
-fn create(folder: &Path) -> io::Result<(File, PathBuf)> {
+/// Returns the first `duet-N.png` or `duet-N.jph` that is not there yet.
+fn create(folder: &Path, kind: SnapshotFile) -> io::Result<(File, PathBuf)> {
+    let ending = match kind {
+        SnapshotFile::Png => "png",
+        SnapshotFile::Jph => "jph",
+    };
     for number in 1..=9999 {
-        let path = folder.join(format!("duet-{number}.png"));
+        let path = folder.join(format!("duet-{number}.{ending}"));
         match File::create_new(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             file => return Ok((file?, path)),
         }
     }
-    Err(io::Error::other("duet-1.png to duet-9999.png are all there"))
+    Err(io::Error::other(format!("duet-1.{ending} to duet-9999.{ending} are all there")))
 }
 
-fn encode(file: File, pixels: &[u32], width: usize) -> Result<(), image::ImageError> {
-    let bytes: Vec<u8> = pixels.iter().flat_map(|pixel| pixel.to_be_bytes().into_iter().skip(1)).collect();
+fn encode(mut file: File, pixels: &[u32], width: usize, kind: SnapshotFile) -> Result<(), Box<dyn Error>> {
     let height = pixels.len() / width.max(1);
-    let encoder = PngEncoder::new(BufWriter::new(file));
-    encoder.write_image(&bytes, width as u32, height as u32, ExtendedColorType::Rgb8)
+    match kind {
+        SnapshotFile::Png => {
+            let bytes: Vec<u8> = pixels.iter().flat_map(|pixel| pixel.to_be_bytes().into_iter().skip(1)).collect();
+            let encoder = PngEncoder::new(BufWriter::new(file));
+            encoder.write_image(&bytes, width as u32, height as u32, ExtendedColorType::Rgb8)?;
+        }
+        SnapshotFile::Jph => file.write_all(&jph(pixels, (width, height))?)?,
+    }
+    Ok(())
+}
+
+/// Returns a picture as the bytes of a file of JPEG 2000, by the processor: a call may have the graphics card.
+fn jph(pixels: &[u32], (width, height): (usize, usize)) -> Result<Vec<u8>, jpeg2000::Jpeg2000Error> {
+    let component = |shift: u32| ImageComponent {
+        width,
+        height,
+        step: (1, 1),
+        depth: 8,
+        is_signed: false,
+        samples: pixels.iter().map(|pixel| (pixel >> shift & 0xff) as i32).collect(),
+    };
+    let image = Image { width, height, colour: Colour::Rgb, components: [16, 8, 0].map(component).into() };
+    let wrapping = Some(image.colour);
+    let options = Options { is_high_throughput: true, wrapping, ..Options::new(Target::Lossless) };
+    jpeg2000::encode(&image, &options, (BackendChoice::Cpu, None))
 }
 
 #[cfg(test)]
@@ -63,12 +93,22 @@ mod tests {
     fn a_snapshot_takes_no_other_ones_place_and_has_the_colours() {
         let folder = std::env::temp_dir().join(format!("duet-snapshot-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let (_, first) = create(&folder).unwrap();
-        let (file, second) = create(&folder).unwrap();
-        assert_ne!(first, second);
-        encode(file, &[0x0011_2233, 0x00ff_0080], 2).unwrap();
-        let read = image::open(&second).unwrap().to_rgb8();
-        assert_eq!((read.dimensions(), read.as_raw().as_slice()), ((2, 1), &[0x11, 0x22, 0x33, 0xff, 0, 0x80][..]));
+        let picture = |kind| {
+            let (_, first) = create(&folder, kind).unwrap();
+            let (file, second) = create(&folder, kind).unwrap();
+            assert_ne!(first, second);
+            encode(file, &[0x0011_2233, 0x00ff_0080], 2, kind).unwrap();
+            second
+        };
+        let wanted = [0x11, 0x22, 0x33, 0xff, 0, 0x80];
+        let read = image::open(picture(SnapshotFile::Png)).unwrap().to_rgb8();
+        assert_eq!((read.dimensions(), read.as_raw().as_slice()), ((2, 1), &wanted[..]));
+        let bytes = std::fs::read(picture(SnapshotFile::Jph)).unwrap();
+        let read = jpeg2000::decode(&bytes, 0, 2, (BackendChoice::Cpu, None)).unwrap().image;
+        assert_eq!((read.width, read.height, read.colour), (2, 1, Colour::Rgb));
+        let samples: Vec<i32> =
+            (0..2).flat_map(|at| read.components.iter().map(move |component| component.samples[at])).collect();
+        assert_eq!(samples, wanted);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::config::WindowBackend;
+use common::config::{SnapshotFile, WindowBackend};
 use common::units::{Bitrate, FrameId, Timestamp};
 use kernels::{Converter, Picture};
 use net::clock;
@@ -73,6 +73,7 @@ pub struct Window {
     picks: Vec<Pick>,
     /// The side whose volume keys change; none: that of the call.
     volume_of: Option<SoundSide>,
+    snapshot: SnapshotFile,
     saved: (Sender<String>, Receiver<String>),
 }
 
@@ -95,7 +96,7 @@ impl Window {
         fullscreen: bool,
         parts: WindowParts,
     ) -> Result<Self, SinkError> {
-        let WindowParts { status_line, own, latency_limit, sound, .. } = parts;
+        let WindowParts { status_line, snapshot, own, latency_limit, sound, .. } = parts;
         let mut opened = Self {
             composition: Composition::new(pane.size(), status_line, own, place).under(face),
             pane,
@@ -113,6 +114,7 @@ impl Window {
             ends: false,
             picks: Vec::new(),
             volume_of: None,
+            snapshot,
             saved: channel(),
         };
         opened.composition.overlay.levels = opened.sound.as_ref().map(|_| Levels::new());
@@ -192,7 +194,8 @@ impl Window {
                 }
                 Key::Mirror => self.composition.mirrored = !self.composition.mirrored,
                 Key::Save => {
-                    snapshot::save(self.composition.pixels(), self.composition.size.0, self.saved.0.clone());
+                    let (pixels, width) = (self.composition.pixels(), self.composition.size.0);
+                    snapshot::save(pixels, width, self.snapshot, self.saved.0.clone());
                 }
                 Key::Own => {
                     if let Some(own) = own {

@@ -1,6 +1,6 @@
 //! The settings that a window is opened with.
 
-use common::config::WindowBackend;
+use common::config::{SnapshotFile, WindowBackend};
 use shell::settings::{LatencyLimit, OwnSide};
 
 use crate::sound::Audible;
@@ -12,6 +12,8 @@ pub struct WindowParts {
     pub backend: WindowBackend,
     /// True if it has a line about the stream from the start.
     pub status_line: bool,
+    /// The kind of file that a picture is kept in.
+    pub snapshot: SnapshotFile,
     /// The other direction of a call.
     pub own: Option<OwnSide>,
     /// Time for which missing parts of a frame are waited for.
