@@ -165,8 +165,7 @@ mod tests {
         let choice = (BackendChoice::Cpu, None);
         // Steps for much less than what is then asked of them.
         let mut encoder = Encoder::open(&image, &Options::new(Target::Quality(30.0)), choice).unwrap();
-        let planes = encoder.planes(&image);
-        let squares = encoder.transform(planes).unwrap();
+        encoder.transform(&image).unwrap();
         let blocks = encoder.blocks();
         assert!(reach(&mut encoder, &blocks, &image, 30.0, choice).is_ok());
         let error = reach(&mut encoder, &blocks, &image, 90.0, choice).unwrap_err().to_string();

@@ -158,7 +158,7 @@ impl SelfView {
 
 #[cfg(test)]
 mod tests {
-    use common::units::Bitrate;
+    use common::units::{Bitrate, Timestamp};
     use picture::effects::Effects;
     use picture::frame::{ColourSpace, FrameSize, PixelFormat};
 
@@ -203,7 +203,13 @@ mod tests {
         view.toggle();
         let own = |view: &mut SelfView| {
             let size = FrameSize::new(32, 18).unwrap();
-            view.side.on_picture(PixelFormat::Rgb8, size, ColourSpace::JPEG, &[200, 0, 0].repeat(32 * 18));
+            view.side.on_picture(
+                PixelFormat::Rgb8,
+                size,
+                ColourSpace::JPEG,
+                &[200, 0, 0].repeat(32 * 18),
+                Timestamp::from_us(0),
+            );
             view.renew();
             view.place(frame.0, frame.1).unwrap()
         };

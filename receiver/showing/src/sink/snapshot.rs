@@ -100,7 +100,7 @@ mod tests {
             encode(file, &[0x0011_2233, 0x00ff_0080], 2, kind).unwrap();
             second
         };
-        let wanted = [0x11, 0x22, 0x33, 0xff, 0, 0x80];
+        let wanted: [u8; 6] = [0x11, 0x22, 0x33, 0xff, 0, 0x80];
         let read = image::open(picture(SnapshotFile::Png)).unwrap().to_rgb8();
         assert_eq!((read.dimensions(), read.as_raw().as_slice()), ((2, 1), &wanted[..]));
         let bytes = std::fs::read(picture(SnapshotFile::Jph)).unwrap();
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!((read.width, read.height, read.colour), (2, 1, Colour::Rgb));
         let samples: Vec<i32> =
             (0..2).flat_map(|at| read.components.iter().map(move |component| component.samples[at])).collect();
-        assert_eq!(samples, wanted);
+        assert_eq!(samples, wanted.map(i32::from));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_place_of_the_frame_is_a_pixel_of_the_picture_or_beside_it() {
-        let mut composition = Composition::new((4, 2), false, None);
+        let mut composition = Composition::new((4, 2), false, None, OwnPlace::default());
         composition.take_sheet((1280, 360), &[0; 1280 * 360]);
         composition.begin((640, 400));
         for (place, pixel) in [
