@@ -27,7 +27,7 @@ const STAYS_FROM: usize = 40;
 const BEHIND_MAX: u32 = 4;
 /// Of the last sixteen frames, those of which a receiver may lack something.
 const BROKEN_MAX: u32 = 5;
-/// One that hinders others so soon after it has joined, not for the first time, gains nothing by joining.
+/// One that hinders others so soon after it has joined gains nothing by joining.
 const JOINED_IN_VAIN: Duration = Duration::from_secs(1);
 /// Time for which one that hinders others is apart, at first and at most, and after which it begins from the first again.
 const APART_FIRST: Duration = Duration::from_secs(3);
@@ -173,21 +173,15 @@ impl Member {
         if self.seat != Seat::Together || !hinders {
             return;
         }
-        // Once, the frame that it has joined with may have been lost.
-        let joined = self.joined.filter(|_| !self.is_forgiven(now));
-        let in_vain = is_untrue || joined.is_some_and(|joined| now.since(joined) < JOINED_IN_VAIN);
+        let in_vain = is_untrue || self.joined.is_some_and(|joined| now.since(joined) < JOINED_IN_VAIN);
         (self.seat, self.comparable) = (Seat::Apart, None);
         self.exile(now, in_vain.then_some(APART_MOST));
     }
 
-    /// Returns true if it has hindered nobody for a while.
-    fn is_forgiven(&self, now: Timestamp) -> bool {
-        self.apart_until.is_none_or(|until| now.since(until) > FORGIVEN_AFTER)
-    }
-
     /// Lets it join no more for this time; none: for twice the time of before.
     fn exile(&mut self, now: Timestamp, time: Option<Duration>) {
-        let longer = if self.is_forgiven(now) { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
+        let is_forgiven = self.apart_until.is_none_or(|until| now.since(until) > FORGIVEN_AFTER);
+        let longer = if is_forgiven { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
         self.apart_for = time.unwrap_or(longer);
         self.apart_until = self.apart_until.max(Some(now + self.apart_for));
     }
@@ -286,8 +280,8 @@ mod tests {
         ];
         // One that hinders others as soon as it joins, and one that does so later.
         for (hinders, later, expected) in [
-            (hindrances[0], 0, 3..=4),
-            (hindrances[1], 0, 3..=4),
+            (hindrances[0], 0, 2..=3),
+            (hindrances[1], 0, 2..=3),
             (hindrances[2], 0, 2..=3),
             (hindrances[0], 60, 3..=7),
             (hindrances[1], 60, 3..=7),

@@ -33,8 +33,6 @@ pub struct Receivers<F, S> {
     /// The last frame and the distance to its reference, until it is withdrawn.
     newest: Option<(FrameId, u8)>,
     present: Vec<(ReceiverId, References<F, S>)>,
-    /// Those who did not count when the next frame's reference was chosen, and who cannot decode it if it has one.
-    left_out: Vec<ReceiverId>,
     /// Counts of the stream's frames, and those of receivers that have left.
     counters: PredictionCounters,
 }
@@ -43,8 +41,7 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
     /// Creates the store of a stream with a frame each `interval`, which refers at most `window` frames back (0: never),
     /// behind the frame `last`. There is no receiver yet.
     pub fn new(window: u8, interval: Duration, last: Option<FrameId>) -> Self {
-        let (present, left_out, counters) = (Vec::new(), Vec::new(), PredictionCounters::default());
-        Self { window, interval, last, newest: None, present, left_out, counters }
+        Self { window, interval, last, newest: None, present: Vec::new(), counters: PredictionCounters::default() }
     }
 
     /// Counts a receiver, which holds nothing: the next frame is coded alone. One that is there begins anew.
@@ -72,29 +69,25 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
     }
 
     /// Returns the reference of the next frame, as [`References::next`] does: the newest frame that all receivers hold in
-    /// the same state; none: it is to be coded alone. One that says that it holds nothing does not count while another holds something.
+    /// the same state; none: it is to be coded alone.
     pub fn next<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<Option<(u8, S)>, R::Error> {
         let next = self.next_frame();
         self.present.iter_mut().for_each(|(_, references)| references.expire());
-        let counting = self.counting(now);
-        let places = self.present.iter().enumerate();
-        self.left_out = places.filter(|(at, _)| !counting.contains(at)).map(|(_, (id, _))| *id).collect();
         let mut chosen = None;
         for rank in 0..2 {
-            let wanted = counting.iter().map(|&at| self.present[at].1.wanted(now)[rank]);
+            let wanted = self.present.iter().map(|(_, references)| references.wanted(now)[rank]);
             let oldest = wanted.reduce(|a, b| if a?.is_newer_than(b?) { b } else { a }).flatten();
             if let Some(id) = oldest
-                && let Some(state) = self.shared(id, &counting, decoder)?
+                && let Some(state) = self.shared(id, decoder)?
             {
                 chosen = Some((id, state));
                 break;
             }
         }
         chosen = chosen.or_else(|| {
-            let (_, first) = &self.present[*counting.first()?];
+            let (_, first) = self.present.first()?;
             first.decided().find_map(|id| {
-                let mut states = counting.iter().map(|&at| {
-                    let (_, references) = &self.present[at];
+                let mut states = self.present.iter().map(|(_, references)| {
                     references.known(id).filter(|_| references.decided().any(|decided| decided == id))
                 });
                 let state = states.next()??;
@@ -123,13 +116,7 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
         let id = self.next_frame();
         self.last = Some(id);
         self.newest = Some((id, age));
-        for (id, references) in &mut self.present {
-            match age > 0 && self.left_out.contains(id) {
-                true => references.on_coded_for_others(age, frame.clone(), now),
-                false => references.on_coded(age, frame.clone(), None, now),
-            }
-        }
-        self.left_out.clear();
+        self.present.iter_mut().for_each(|(_, references)| references.on_coded(age, frame.clone(), None, now));
         if self.window > 0 {
             self.counters.frames += 1;
             self.counters.predicted += u64::from(age > 0);
@@ -161,9 +148,8 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
         let newest = |references: &References<F, S>| references.wanted(now)[0];
         let held = self.present.iter().filter_map(|(_, references)| newest(references));
         let best = held.reduce(|a, b| if a.is_newer_than(b) { a } else { b });
-        let own_newest = newest(own).filter(|_| !own.holds_nothing(now));
         let behind =
-            best.map_or(0, |best| own_newest.map_or(u32::from(self.window), |own| best.ahead_of(own).unsigned_abs()));
+            best.map_or(0, |best| newest(own).map_or(u32::from(self.window), |own| best.ahead_of(own).unsigned_abs()));
         let PredictionCounters { mismatches, contradictions, malformed, .. } = own.counters();
         Some(Hindrance { behind, broken: own.broken(), untrue: mismatches + contradictions + malformed })
     }
@@ -177,23 +163,10 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
         self.present.iter_mut().find(|(present, _)| *present == id).map(|(_, references)| references)
     }
 
-    /// Returns the places of those whom the next frame is coded for.
-    fn counting(&self, now: Timestamp) -> Vec<usize> {
-        let holds = |at: &usize| !self.present[*at].1.holds_nothing(now);
-        let all = 0..self.present.len();
-        if all.clone().any(|at| holds(&at)) { all.filter(holds).collect() } else { all.collect() }
-    }
-
-    /// Returns the state of a frame if it is the same at all these receivers.
-    fn shared<R: Replay<F, S>>(
-        &mut self,
-        id: FrameId,
-        counting: &[usize],
-        decoder: &mut R,
-    ) -> Result<Option<S>, R::Error> {
+    /// Returns the state of a frame if it is the same at all receivers.
+    fn shared<R: Replay<F, S>>(&mut self, id: FrameId, decoder: &mut R) -> Result<Option<S>, R::Error> {
         let mut shared = None;
-        for &at in counting {
-            let (_, references) = &mut self.present[at];
+        for (_, references) in &mut self.present {
             let Some(state) = references.state_of(id, decoder)? else { return Ok(None) };
             if shared.get_or_insert_with(|| state.clone()) != &state {
                 return Ok(None);

@@ -256,12 +256,6 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.candidates(now).map(|at| at.map(|at| self.entries[at].id))
     }
 
-    /// Returns true if the receiver, as far as it has told or should have told, holds no frame that the next one could refer to.
-    pub(super) fn holds_nothing(&self, now: Timestamp) -> bool {
-        let has_told = self.delay.known.is_some() || self.is_overdue(now);
-        has_told && !self.candidates(now).into_iter().flatten().any(|at| self.is_made_of_something(at))
-    }
-
     /// Returns the receiver's state of a frame, for which frames may be decoded again; none if it cannot be known, or only
     /// with too many of them.
     pub(super) fn state_of<R: Replay<F, S>>(&mut self, id: FrameId, decoder: &mut R) -> Result<Option<S>, R::Error> {
@@ -336,21 +330,13 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     /// Takes the next coded frame, with a reference `age` frames before it (0: none), which decodes to `state`; `None` if
     /// that has yet to be computed.
     pub fn on_coded(&mut self, age: u8, frame: F, state: Option<S>, now: Timestamp) {
-        self.push(age, frame, state.map_or(State::Awaited, State::Known), now);
-    }
-
-    /// Does the same with a frame whose reference this receiver does not hold, so that its state of it cannot be known.
-    pub(super) fn on_coded_for_others(&mut self, age: u8, frame: F, now: Timestamp) {
-        self.push(age, frame, State::Unknown, now);
-    }
-
-    fn push(&mut self, age: u8, frame: F, state: State<S>, now: Timestamp) {
         self.expire();
         let id = self.next_frame();
         self.last = Some(id);
         if self.window == 0 {
             return;
         }
+        let state = state.map_or(State::Awaited, State::Known);
         self.entries.push_back(Entry { id, age, frame, coded: now, fate: None, state });
         self.counters.frames += 1;
         self.counters.predicted += u64::from(age > 0);
@@ -388,17 +374,6 @@ impl<F: SentFrame, S: Clone> References<F, S> {
             (Some(Fate::NotUsed | Fate::LacksReference), _) => Some(at.checked_sub(1)),
             (_, 0) => None,
             (_, age) => Some(at.checked_sub(age.into())),
-        }
-    }
-
-    /// Returns false if the state of an entry cannot be known, however many frames are decoded again.
-    fn is_made_of_something(&self, mut at: usize) -> bool {
-        loop {
-            at = match (&self.entries[at].state, self.parent(at)) {
-                (State::Known(_), _) | (State::Awaited | State::Stale, None) => return true,
-                (State::Unknown, _) | (_, Some(None)) => return false,
-                (_, Some(Some(parent))) => parent,
-            };
         }
     }
 
