@@ -142,7 +142,7 @@ section! {
         /// true: the line about delay and losses is shown at start. I in the window toggles it, H there lists all keys.
         Both status_line: bool, = true;
         /// File that the key S in the window keeps a picture in: png, or jph (JPEG 2000 of Part 15, HTJ2K), which is smaller.
-        /// Both hold every pixel as it is shown. jph is read by ffmpeg from 6.1 on and by what has OpenJPEG 2.5, such as GIMP and Pillow.
+        /// Both hold every pixel as it is shown. jph is read by what has OpenJPEG 2.5, such as Pillow.
         Both snapshot: String, = "png";
         /// Milliseconds, 0 to 1000, to wait for missing parts of a frame. Unset: three quarters of a frame.
         /// Longer waits mend more frames, shorter ones show the next frame sooner.

@@ -66,7 +66,11 @@ fn stream_clip(backend: &str, prediction: &str, (width, height): (usize, usize),
         "auto" => 2,
         _ => 0,
     };
-    assert_eq!((predicted >= least, predicted > 0, mismatches), (true, least > 0, 0), "{predicted} predicted");
+    assert_eq!((predicted > 0, mismatches), (least > 0, 0), "{predicted} predicted");
+    // What the receiver holds is told later by a starved machine, and fewer frames can refer to it.
+    if predicted < least {
+        return Err(format!("{predicted} of {FRAMES} frames were predicted"));
+    }
     assert_eq!((&sent["backend"], &received["backend"]), (&backend.into(), &backend.into()));
     for stage in ["network", "reassemble", "decode", "inverse", "present"] {
         assert!(received["stages_us"][stage]["p99"].is_u64(), "{stage} in {received}");

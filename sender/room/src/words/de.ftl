@@ -207,6 +207,7 @@ engine-slow-show = Dieser Computer ist zu langsam, um { $rate } Bilder in der Se
 engine-slow-send = Dieser Computer ist zu langsam: Er sendet { $some } von { $all } Bildern in der Sekunde
 engine-sound-only-slow = Dieser Computer ist zu langsam für Bilder: Er sendet nur Ton und versucht es wieder
 engine-sound-behind = { $said }; Ton { $ms } ms später
+engine-alone = Nur { $name } ist zu hören
 engine-hidden = Dein Bild ist verborgen: Niemand sieht dich
 engine-no-camera = Deine Kamera fehlt: Dieser Computer sucht sie
 engine-records = { $name } zeichnet diesen Anruf auf

@@ -216,6 +216,7 @@ engine-slow-show = This computer is too slow to show { $rate } pictures a second
 engine-slow-send = This computer is too slow: it sends { $some } of { $all } pictures a second
 engine-sound-only-slow = This computer is too slow for pictures: it sends sound only, and tries again
 engine-sound-behind = { $said }; sound { $ms } ms behind
+engine-alone = Only { $name } is heard
 engine-hidden = Your picture is hidden: nobody sees you
 engine-no-camera = Your camera is missing: this computer looks for it
 engine-records = { $name } records this call

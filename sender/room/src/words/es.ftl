@@ -207,6 +207,7 @@ engine-slow-show = Este ordenador es demasiado lento para mostrar { $rate } imá
 engine-slow-send = Este ordenador es demasiado lento: envía { $some } de { $all } imágenes por segundo
 engine-sound-only-slow = Este ordenador es demasiado lento para imágenes: solo envía sonido y vuelve a intentarlo
 engine-sound-behind = { $said }; sonido { $ms } ms más tarde
+engine-alone = Solo se oye a { $name }
 engine-hidden = Tu imagen está oculta: nadie te ve
 engine-no-camera = Falta tu cámara: este ordenador la busca
 engine-records = { $name } graba esta llamada

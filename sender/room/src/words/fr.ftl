@@ -207,6 +207,7 @@ engine-slow-show = Cet ordinateur est trop lent pour montrer { $rate } images pa
 engine-slow-send = Cet ordinateur est trop lent : il envoie { $some } images sur { $all } par seconde
 engine-sound-only-slow = Cet ordinateur est trop lent pour les images : il n’envoie que le son et réessaie
 engine-sound-behind = { $said } ; son { $ms } ms plus tard
+engine-alone = On n’entend que { $name }
 engine-hidden = Votre image est cachée : personne ne vous voit
 engine-no-camera = Votre caméra manque : cet ordinateur la cherche
 engine-records = { $name } enregistre cet appel

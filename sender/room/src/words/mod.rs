@@ -246,6 +246,7 @@ mod tests {
                 "Camera lost: no picture from Clara for 4 s; the computer there tries to open it again",
                 "Kamera verloren: seit 4 s kein Bild von Clara; der Computer dort versucht sie wieder zu öffnen",
             ),
+            ("Only Clara is heard", "Nur Clara ist zu hören"),
             ("Something that nobody has translated", "Something that nobody has translated"),
             ("", ""),
         ] {
