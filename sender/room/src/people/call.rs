@@ -142,8 +142,8 @@ impl Member {
         self.rings = stage == Stage::Ringing;
         self.rang |= self.rings;
         self.why_not = if let Stage::Looking(obstacle) = stage { obstacle } else { None };
-        if let Some(what) = refused(stage) {
-            self.hang_up(Why::Kept(what));
+        if let Some(why) = refused(stage, self.was_connected) {
+            self.hang_up(why);
         } else if waits_in_vain && !self.was_connected || self.was_connected && !self.is_connected && handle.has_left()
         {
             self.hang_up(Why::There);
@@ -254,10 +254,31 @@ impl Running {
     }
 }
 
-/// Returns why a call with that stage cannot go on, if it cannot.
-fn refused(stage: Stage) -> Option<What> {
+/// Returns why a call with that stage cannot go on, if it cannot; `was_connected`: it has been on.
+fn refused(stage: Stage, was_connected: bool) -> Option<Why> {
     match stage {
-        Stage::Looking(Some(no @ (Obstacle::Declined | Obstacle::DoNotDisturb | Obstacle::Removed))) => Some(no.into()),
+        // This program has called on before it heard that the other has hung up.
+        Stage::Looking(Some(Obstacle::Declined)) if was_connected => Some(Why::There),
+        Stage::Looking(Some(no @ (Obstacle::Declined | Obstacle::DoNotDisturb | Obstacle::Removed))) => {
+            Some(Why::Kept(no.into()))
+        }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_hangs_up_has_declined_nothing() {
+        for (obstacle, before, after) in [
+            (Obstacle::Declined, Why::Kept(What::Declined), Why::There),
+            (Obstacle::Removed, Why::Kept(What::Removed), Why::Kept(What::Removed)),
+        ] {
+            let stage = Stage::Looking(Some(obstacle));
+            assert_eq!([refused(stage, false), refused(stage, true)], [Some(before), Some(after)]);
+        }
+        assert_eq!(refused(Stage::Looking(None), true), None);
     }
 }
