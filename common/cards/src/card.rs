@@ -50,12 +50,13 @@ enum Opened {
 pub fn open(spec: &CardSpec, wanted: Wanted, make: &mut dyn FnMut(&CardInfo) -> Halves) -> Result<Card, CardError> {
     match spec {
         CardSpec::Auto => match Card::jack(None, wanted, make) {
-            Err(no_jack @ (CardError::NoJackServer | CardError::NoJackLibrary | CardError::NoSharedMemory)) => {
-                Card::alsa(DEFAULT, wanted, make).map_err(|no_alsa| CardError::Neither {
-                    no_jack: no_jack.to_string(),
-                    no_alsa: no_alsa.to_string(),
-                })
-            }
+            Err(
+                no_jack @ (CardError::NoJackServer
+                | CardError::NoJackLibrary
+                | CardError::NoSharedMemory
+                | CardError::JackHangs),
+            ) => Card::alsa(DEFAULT, wanted, make)
+                .map_err(|no_alsa| CardError::Neither { no_jack: no_jack.to_string(), no_alsa: no_alsa.to_string() }),
             // A server that is there and refuses has the card.
             jack => jack,
         },

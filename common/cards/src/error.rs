@@ -18,6 +18,12 @@ pub enum CardError {
         "no JACK server answers: start jackd or PipeWire (with pipewire-jack), or name the server in JACK_DEFAULT_SERVER"
     )]
     NoJackServer,
+    /// libjack does not come back.
+    #[error(
+        "JACK does not answer: end its server and start it anew; if none runs, a program that was killed has left its registry \
+         locked, so remove /dev/shm/jack*"
+    )]
+    JackHangs,
     /// libjack would be ended by the kernel when it writes to its registry.
     #[error("JACK needs room in /dev/shm, and there is next to none: enlarge it, as with `docker run --shm-size 64m`")]
     NoSharedMemory,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use jack::{
     AsyncClient, AudioIn, AudioOut, Client, ClientOptions, ClientStatus, Control, Error, LatencyType, LoggerType,
@@ -13,6 +14,7 @@ use jack::{
 use sound::RATE_HZ;
 use sound::format::Channels;
 
+use crate::answer::Calls;
 use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
@@ -90,6 +92,10 @@ pub(crate) fn open(
 const SHARED_MEMORY: &str = "/dev/shm";
 const SHARED_MEMORY_BYTES: u64 = 1 << 20;
 
+/// libjack waits for ever for a server that is stopped, and for a lock in its registry that a killed program has left.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
+static OPENING: Calls = Calls::new();
+
 fn connect() -> Result<Client, CardError> {
     // The library must be there before its log can be silenced, and its log must be silent before it says something.
     if jack::jack_sys::library().is_err() {
@@ -101,7 +107,8 @@ fn connect() -> Result<Client, CardError> {
         return Err(CardError::NoSharedMemory);
     }
     // Never starts a server: that is the user's.
-    match Client::new(CLIENT, ClientOptions::NO_START_SERVER) {
+    let opened = OPENING.answer(ANSWERS_WITHIN, || Client::new(CLIENT, ClientOptions::NO_START_SERVER));
+    match opened.ok_or(CardError::JackHangs)? {
         Ok((client, _)) => Ok(client),
         Err(Error::ClientError(status)) if status.contains(ClientStatus::SERVER_FAILED) => Err(CardError::NoJackServer),
         Err(Error::LibraryError(_)) => Err(CardError::NoJackLibrary),

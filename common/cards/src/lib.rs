@@ -2,6 +2,7 @@
 //! callback serves, or has it [`kept`](keep::Kept) open: when the card or its server goes, it comes back by itself.
 
 mod alsa_streams;
+mod answer;
 mod card;
 mod error;
 mod guard;

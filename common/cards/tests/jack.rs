@@ -238,6 +238,23 @@ fn a_rate_or_a_name_or_no_server_gets_a_sentence() {
 }
 
 #[test]
+fn a_server_that_hangs_gets_a_sentence_and_is_found_when_it_goes_on() {
+    apart("a_server_that_hangs_gets_a_sentence_and_is_found_when_it_goes_on", || {
+        let server = Server::start(&["-r", "48000", "-p", "64"]);
+        let signal = |name: &str| {
+            assert!(Command::new("kill").args([name, &server.0.id().to_string()]).status().unwrap().success());
+        };
+        signal("-STOP");
+        let open = || open(&CardSpec::Jack(None), wanted(Stereo, Stereo), &mut |_| Halves::default()).map(drop);
+        assert_eq!(open(), Err(CardError::JackHangs));
+        assert_eq!(open(), Err(CardError::JackHangs), "a second attempt beside the first");
+        assert!(cards::list().iter().all(|card| card.backend != Backend::Jack));
+        signal("-CONT");
+        wait("it opens", || open().is_ok());
+    });
+}
+
+#[test]
 fn a_period_changes_while_it_runs() {
     apart("a_period_changes_while_it_runs", || {
         let _server = Server::start(&["-r", "48000", "-p", "64"]);
