@@ -268,7 +268,7 @@ impl Decoder {
     /// Makes ready for a frame that refers to `state`, for a time in which no frame waits. A device needs nothing.
     pub fn expect(&mut self, state: &State) {
         if let Runner::Here(Core::Predicted(decoder)) = &mut self.runner {
-            threads::that_pay(self.params.size, || decoder.expect(state));
+            threads::that_pay(&self.params, || decoder.expect(state));
         }
     }
 
@@ -311,8 +311,7 @@ impl Decoder {
     fn here<A: Send>(&mut self, work: impl FnOnce(&mut Core) -> A + Send) -> Option<A> {
         let Runner::Here(core) = &mut self.runner else { return None };
         // A driver may hold its thread.
-        let done =
-            if core.backend().is_device() { work(core) } else { threads::that_pay(self.params.size, || work(core)) };
+        let done = if core.backend().is_device() { work(core) } else { threads::that_pay(&self.params, || work(core)) };
         (self.times, self.damaged) = (core.times(), core.damaged_blocks());
         if core.backend().is_device() != self.backend.is_device() {
             self.backend = core.backend().clone();

@@ -341,8 +341,7 @@ impl Encoder {
     fn here<A: Send>(&mut self, work: impl FnOnce(&mut Core) -> A + Send) -> Option<A> {
         let Runner::Here(core) = &mut self.runner else { return None };
         // A driver may hold its thread.
-        let done =
-            if core.backend().is_device() { work(core) } else { threads::that_pay(self.params.size, || work(core)) };
+        let done = if core.backend().is_device() { work(core) } else { threads::that_pay(&self.params, || work(core)) };
         self.figures = core.figures();
         if core.backend().is_device() != self.backend.is_device() {
             self.backend = core.backend().clone();

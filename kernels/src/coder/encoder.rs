@@ -339,7 +339,8 @@ impl PredictedEncoder {
         }
         let mut prediction = self.decoder.pool.take();
         let start = Instant::now();
-        let field = threads::that_pay(self.params.size, || self.search(own, target, reference));
+        let params = self.params;
+        let field = threads::that_pay(&params, || self.search(own, target, reference));
         let found = Instant::now();
         if let Some(device) = self.decoder.encoder() {
             // Until the state of the frame is there, the picture is not used.
