@@ -1,7 +1,7 @@
 //! Calls of a library that may never return.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
@@ -38,10 +38,7 @@ impl Calls {
             self.is_under_way.store(false, Ordering::Release);
             return None;
         }
-        match answer.recv_timeout(limit) {
-            Ok(answer) => Some(answer),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        answer.recv_timeout(limit).ok()
     }
 }
 
