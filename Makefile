@@ -1,7 +1,7 @@
 # `make` lists the targets.
 
 export RUSTDOCFLAGS = -Dwarnings
-TARGET = $(or $(CARGO_TARGET_DIR),target)
+BUILT = $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: help
 help: ## list the targets
@@ -11,41 +11,44 @@ help: ## list the targets
 demo: ## stream a clip through both daemons on this machine; print a table of quality and latency
 	@.ci/setup demo
 	cargo build --release --locked -p duet-sender -p duet-receiver --bins --example demo
-	$(TARGET)/release/examples/demo
+	$(BUILT)/release/examples/demo
 
-# What `make install` and the packages take: BUILD=release, or debug for a trial.
+# What `make install` and the packages take: BUILD=release, or debug for a trial; TARGET=aarch64-unknown-linux-gnu for another processor.
 BUILD = release
-MANUAL = $(TARGET)/manual
+TARGET =
+PROGRAMS_BUILT = $(BUILT)/$(if $(TARGET),$(TARGET)/)$(BUILD)
+MANUAL = $(BUILT)/manual
+EMULATOR = $(if $(TARGET),qemu-$(firstword $(subst -, ,$(TARGET))))
 
 .PHONY: build
-build: ## build the programs, their manual pages and completions (BUILD=release)
+build: ## build the programs, their manual pages and completions (BUILD=release, TARGET=aarch64-unknown-linux-gnu)
 	@.ci/setup demo
-	cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-room -p duet-film -p duet-wavelet --bins
-	for program in duet sender receiver latency-film wavelet; do $(TARGET)/$(BUILD)/$$program --write-manual $(MANUAL) || exit; done
+	$(if $(TARGET),.ci/cross $(TARGET)) cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-room -p duet-film -p duet-wavelet --bins
+	for program in duet sender receiver latency-film wavelet; do $(EMULATOR) $(PROGRAMS_BUILT)/$$program --write-manual $(MANUAL) || exit; done
 
 .PHONY: install
 install: ## install what `make build` has made, with units, configuration and desktop entry (PREFIX=/usr/local, DESTDIR=, SYMBOLS=)
-	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" SYMBOLS="$(SYMBOLS)" config/package/install $(TARGET)/$(BUILD) $(MANUAL)
+	PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" SYMBOLS="$(SYMBOLS)" config/package/install $(PROGRAMS_BUILT) $(MANUAL)
 
 .PHONY: deb
-deb: ## make a Debian package, and one of the symbols, in target/deb
+deb: ## make a Debian package, and one of the symbols, in target/deb (TARGET=aarch64-unknown-linux-gnu)
 	@$(MAKE) --no-print-directory build
-	config/package/deb $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/deb
+	config/package/deb $(PROGRAMS_BUILT) $(MANUAL) $(BUILT)/deb
 
 .PHONY: archive
 archive: ## make an archive that works wherever it is unpacked, in target/archive
 	@$(MAKE) --no-print-directory build
-	config/package/archive $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/archive
+	config/package/archive $(PROGRAMS_BUILT) $(MANUAL) $(BUILT)/archive
 
 .PHONY: rpm
 rpm: ## make an RPM package in target/rpm (cargo-generate-rpm)
 	@$(MAKE) --no-print-directory build
-	config/package/rpm $(TARGET)/$(BUILD) $(MANUAL) $(TARGET)/rpm
+	config/package/rpm $(PROGRAMS_BUILT) $(MANUAL) $(BUILT)/rpm
 
 .PHONY: deb-check
 deb-check: ## two homes in containers under systemd, from the package to a call as README.md tells, and services; a transcript (root, mmdebstrap, systemd-nspawn; minutes)
 	@$(MAKE) --no-print-directory deb
-	config/package/check $(TARGET)/deb/duet_*.deb
+	config/package/check $(BUILT)/deb/duet_*.deb
 
 # Tests that wait for programs leave the processor to the rest. Checks come last: they keep the build from others.
 .PHONY: test
@@ -65,7 +68,7 @@ checks: ## what `make test` checks without running a program
 	cargo clippy --locked -p duet-showing -p duet-sender -p duet-receiver --lib --bins --no-default-features --features opencl -- -Dwarnings
 	cargo doc --locked --workspace --no-deps
 	.ci/deny
-	.ci/check-units $(TARGET)/debug
+	.ci/check-units $(BUILT)/debug
 	cargo test --locked --workspace --doc
 
 .PHONY: run-tests
@@ -98,7 +101,7 @@ reach: ## two homes behind routers of all kinds meet and call each other; tables
 	@.ci/setup reach
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults -p duet-nodes --bins --example stun --example nodes
 	MAILBOX=$$(.ci/mailbox) REPEATS=$(REPEATS) JOBS=$(JOBS) SEED=$(SEED) LATE=$(LATE) \
-		common/laboratory/faults/reach $(TARGET)/release $(REACH)
+		common/laboratory/faults/reach $(BUILT)/release $(REACH)
 
 .PHONY: reach-seeds
 reach-seeds: ## two machines find each other through 20000 simulated pairs of homes (SEEDS=0..20000); calls change their ways
@@ -139,6 +142,10 @@ agreement: ## the codec on every OpenCL implementation here against the processo
 	@.ci/setup agreement
 	.ci/agreement
 
+.PHONY: agreement-arm
+agreement-arm: ## the codec for ARM64 in an emulator: golden files, and its vector code against plain Rust
+	.ci/cross aarch64-unknown-linux-gnu cargo test --locked -p duet-kernels --no-default-features --features lossless --lib --test bitstream --test cpu_agreement --test lossless --test prediction
+
 # Memory is kept for the next input: giving back to the system what a link test takes, and asking for it again, costs more than its parser.
 .PHONY: fuzz
 fuzz: ## feed changed and random bytes to the decoders and to all parsers for 10 minutes each (SECONDS=600, SEED=1)
@@ -162,11 +169,11 @@ fuzz-guided: ## bytes that reach new code of decoders and parsers, 10 minutes ea
 bench: ## time the transform and the coder on the device that would be used; tables and plots in bench-results/
 	@.ci/setup demo
 	cargo build --release --locked -p duet-wavelet
-	$(TARGET)/release/wavelet bench all --seconds 1
+	$(BUILT)/release/wavelet bench all --seconds 1
 
 .PHONY: bench-device
 bench-device: ## the same for the first OpenCL device, with the program as it is: builds and downloads nothing
-	$(TARGET)/release/wavelet bench all --backend opencl --seconds 0.5
+	$(BUILT)/release/wavelet bench all --backend opencl --seconds 0.5
 
 .PHONY: bench-rivals
 bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and OpenJPH, and the coder on PICTURES against OpenJPH
@@ -178,15 +185,15 @@ bench-rivals: ## time the processor transform against PyWavelets, OpenJPEG and O
 bench-stills: ## JPEG 2000 beside OpenJPEG and OpenJPH, subbands beside PyWavelets, and who reads the files made of PICTURES
 	@.ci/setup demo
 	cargo build --release --locked -p duet-wavelet
-	$(TARGET)/release/wavelet bench jpeg2000 --beside opj_compress,ojph_compress $(if $(PICTURES),--picture $(PICTURES))
-	kernels/lab/benches/rivals/subbands.py --wavelet $(TARGET)/release/wavelet
-	@if [ -n "$(PICTURES)" ]; then kernels/lab/benches/rivals/readers.py --wavelet $(TARGET)/release/wavelet $(PICTURES); fi
+	$(BUILT)/release/wavelet bench jpeg2000 --beside opj_compress,ojph_compress $(if $(PICTURES),--picture $(PICTURES))
+	kernels/lab/benches/rivals/subbands.py --wavelet $(BUILT)/release/wavelet
+	@if [ -n "$(PICTURES)" ]; then kernels/lab/benches/rivals/readers.py --wavelet $(BUILT)/release/wavelet $(PICTURES); fi
 
 .PHONY: bench-lossless
 bench-lossless: ## bytes and times without loss, both profiles, against JPEG XR (libjxr-tools) on PICTURES
 	@.ci/setup demo
 	cargo build --release --locked -p duet-wavelet
-	kernels/lab/benches/rivals/jpegxr.py --wavelet $(TARGET)/release/wavelet $(PICTURES)
+	kernels/lab/benches/rivals/jpegxr.py --wavelet $(BUILT)/release/wavelet $(PICTURES)
 
 .PHONY: deny
 deny: ## check licences, sources and security advisories of all dependencies
@@ -207,32 +214,32 @@ miri: ## run the tests of what parses bytes and text in Miri (a nightly toolchai
 camera-check: ## stream from a kernel test camera to a virtual one in a virtual machine, pull it out and stall it (downloads a kernel; CYCLES=4)
 	@.ci/setup camera
 	cargo build --release --locked -p duet-sender -p duet-receiver --bins
-	sender/tests/camera-vm/run $(TARGET) $(or $(CYCLES),4)
+	sender/tests/camera-vm/run $(BUILT) $(or $(CYCLES),4)
 
 .PHONY: faults
 faults: ## both daemons through scenarios of a bad network; a table (FAULTS="T1 T4 --seconds 600 --control")
 	@.ci/setup faults
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
-	$(PRIORITY) $(TARGET)/release/faults $(FAULTS)
+	$(PRIORITY) $(BUILT)/release/faults $(FAULTS)
 
 .PHONY: attacks
 attacks: ## what an attacker reaches with both daemons; a table (ATTACKS="weak-key pings", PROGRAMS=FOLDER of another build)
 	@.ci/setup faults
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
-	$(TARGET)/release/faults attacks $(ATTACKS) $(if $(PROGRAMS),--programs $(PROGRAMS))
+	$(BUILT)/release/faults attacks $(ATTACKS) $(if $(PROGRAMS),--programs $(PROGRAMS))
 
 .PHONY: siege
 siege: ## all kinds of hostile peers in turn beside a running call; a table (SECONDS=3600, SEED=1, PROGRAMS=FOLDER)
 	@.ci/setup faults
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
-	$(REAL_TIME) $(TARGET)/release/faults siege --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) \
+	$(REAL_TIME) $(BUILT)/release/faults siege --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) \
 		$(if $(PROGRAMS),--programs $(PROGRAMS))
 
 .PHONY: rival
 rival: ## Duet beside Chromium's WebRTC over the same lines; a table (RIVAL="clean change", CLIP=y4m:FILE, SECONDS=30, SEED=1)
 	@.ci/setup faults
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
-	$(TARGET)/release/faults rival $(RIVAL) --seconds $(or $(SECONDS),30) --seed $(or $(SEED),1) \
+	$(BUILT)/release/faults rival $(RIVAL) --seconds $(or $(SECONDS),30) --seed $(or $(SEED),1) \
 		$(if $(CLIP),--clip $(CLIP)) $(if $(CHROMIUM),--chromium $(CHROMIUM)) $(if $(CODEC),--codec $(CODEC)) \
 		$(if $(TRACES),--traces $(TRACES))
 
@@ -240,25 +247,25 @@ rival: ## Duet beside Chromium's WebRTC over the same lines; a table (RIVAL="cle
 rival-sound: ## Duet's sound beside JackTrip's and others', or BESIDE="5 20" Mbit/s JackTrip beside the picture; tables (SHORT=1, RIVAL="table quiet --period 64", RIVAL="drift --seconds 1200", RIVAL=incidents, RIVAL=step, JACKTRIP=PATHS, PROGRAMS=FOLDERS, SECONDS=30, SEED=1)
 	@.ci/setup sound
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-rival-sound --bins
-	$(TARGET)/release/rival-sound $(if $(BESIDE),beside $(BESIDE),$(or $(RIVAL),table) $(if $(SHORT),--short)) \
+	$(BUILT)/release/rival-sound $(if $(BESIDE),beside $(BESIDE),$(or $(RIVAL),table) $(if $(SHORT),--short)) \
 		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(JACKTRIP:%=--jacktrip %) $(PROGRAMS:%=--duet %)
 
 .PHONY: audience
 audience: ## an audience through a real relay in Chromium: join, picture, sound, flash against click, relay killed, a narrow line, 1 to 200 watchers; lines of JSON, a screenshot (RELAY=PROGRAM, PARTS="browser killed foreign all narrow cost", SECONDS=30, WATCHERS="1 20 100 200")
 	@.ci/setup audience
-	$(if $(SECONDS),SECONDS=$(SECONDS)) $(if $(WATCHERS),WATCHERS="$(WATCHERS)") $(if $(RELAY),RELAY=$(RELAY)) common/laboratory/audience/trial $(TARGET) $(PARTS)
+	$(if $(SECONDS),SECONDS=$(SECONDS)) $(if $(WATCHERS),WATCHERS="$(WATCHERS)") $(if $(RELAY),RELAY=$(RELAY)) common/laboratory/audience/trial $(BUILT) $(PARTS)
 
 .PHONY: concealment
 concealment: ## Duet's concealment beside JackTrip's method on eight signals and RECORDED="files"; and what a receiving side of sound costs; tables
 	cargo build --release --locked -p duet-rival-sound --example concealment --example cost
-	$(TARGET)/release/examples/concealment $(or $(RECORDED),$(wildcard /usr/share/sounds/alsa/Front_Center.wav))
-	$(if $(REAL_TIME),chrt --fifo 1) $(TARGET)/release/examples/cost
+	$(BUILT)/release/examples/concealment $(or $(RECORDED),$(wildcard /usr/share/sounds/alsa/Front_Center.wav))
+	$(if $(REAL_TIME),chrt --fifo 1) $(BUILT)/release/examples/cost
 
 .PHONY: wild
 wild: ## play all pictures and films of a folder through both daemons and compare with ffmpeg's reading; a table (FOLDER=FOLDER PICTURES=10; ffmpeg)
 	@.ci/setup wild
 	cargo build --release --locked -p duet-sender -p duet-receiver --bins
-	PICTURES=$(or $(PICTURES),10) common/laboratory/faults/wild $(TARGET)/release $(or $(FOLDER),$(error FOLDER=FOLDER is missing))
+	PICTURES=$(or $(PICTURES),10) common/laboratory/faults/wild $(BUILT)/release $(or $(FOLDER),$(error FOLDER=FOLDER is missing))
 
 .PHONY: soak
 soak: ## a call with 1 % loss and a random fault each minute (SECONDS=7200, SEED=1): nothing grows, every gap has its fault
@@ -269,14 +276,14 @@ soak: ## a call with 1 % loss and a random fault each minute (SECONDS=7200, SEED
 rehearsal: ## a call of HOURS=8 through outages, restarts, stalled cameras and other sizes, one a minute: does memory grow (CYCLE_MS=60000 FPS=30 SEED=1)
 	@.ci/setup faults
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
-	$(TARGET)/release/faults rehearsal --seconds $$(awk 'BEGIN { print int(3600 * $(or $(HOURS),8)) }') --cycle $(or $(CYCLE_MS),60000) \
+	$(BUILT)/release/faults rehearsal --seconds $$(awk 'BEGIN { print int(3600 * $(or $(HOURS),8)) }') --cycle $(or $(CYCLE_MS),60000) \
 		--fps $(or $(FPS),30) --seed $(or $(SEED),1)
 
 .PHONY: faults-night
 faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 seconds a scenario, NIGHT="siege soak" for parts)
 	@.ci/setup faults
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-faults --bins
-	SEED=$(or $(SEED),1) PRIORITY="$(REAL_TIME)" common/laboratory/faults/night $(TARGET)/release/faults $(NIGHT)
+	SEED=$(or $(SEED),1) PRIORITY="$(REAL_TIME)" common/laboratory/faults/night $(BUILT)/release/faults $(NIGHT)
 
 # As the services in config/systemd run, if this user may.
 REAL_TIME = $(shell chrt --rr 1 true 2>/dev/null && echo chrt --rr 1)
@@ -286,7 +293,7 @@ latency: ## capture to present of 720p60, and of sound from callback to callback
 	@$(MAKE) --no-print-directory faults FAULTS="L1 --seconds 20" PRIORITY="$(REAL_TIME)"
 	@.ci/setup latency
 	cargo build --release --locked -p duet-sender -p duet-receiver -p duet-rival-sound --bins
-	$(TARGET)/release/rival-sound table loopback --programs alone,duet --period 64,128 --seconds 20
+	$(BUILT)/release/rival-sound table loopback --programs alone,duet --period 64,128 --seconds 20
 
 .PHONY: throughput
 throughput: ## 200 Mbit/s of video on the loopback, likewise, and the processor time of both network threads
