@@ -24,9 +24,9 @@ pub(crate) struct Beside<'a> {
     pub(crate) sound: &'a str,
 }
 
-/// A small picture, so that it is sound that is measured, with a rate that leaves room for sound.
+/// The smallest picture, so that it is sound that is measured, with a rate that leaves room for sound: one of 64x48 took 0.12 Mbit/s.
 pub(super) const SMALL: Beside<'static> =
-    Beside { source: "pattern:size=64x48:fps=2", rate: "10M", sink: "headless", sound: "" };
+    Beside { source: "pattern:size=16x16:fps=2", rate: "10M", sink: "headless", sound: "" };
 /// Names of the ends, in the order in which JACK numbers clients of one name.
 const ENDS: [&str; 2] = ["duet-listens", "duet-dials"];
 
