@@ -130,7 +130,7 @@ impl Bands<'_> {
         let digits = self.digits;
         match self.values {
             Values::Whole(bands) => {
-                let whole = |value: i32| value.unsigned_abs() << digits | (value as u32 & NEGATIVE);
+                let whole = |value: i32| value.unsigned_abs().wrapping_shl(digits) | (value as u32 & NEGATIVE);
                 columns(job, &bands[job.component], values, whole);
             }
             Values::Float(bands) => {

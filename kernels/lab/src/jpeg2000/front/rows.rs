@@ -21,7 +21,9 @@ impl Mixed for i32 {
 
     #[inline(always)]
     fn mixed([r, g, b]: [i32; 3]) -> [Self; 3] {
-        [(r + 2 * g + b) >> 2, b - g, r - g]
+        // As samples have 16 bits nothing wraps; a check of each would keep the loop from vectors.
+        let sum = r.wrapping_add(g.wrapping_mul(2)).wrapping_add(b);
+        [sum >> 2, b.wrapping_sub(g), r.wrapping_sub(g)]
     }
 }
 
@@ -53,7 +55,7 @@ pub(super) fn row<S: Copy + Into<i32>, T: Mixed>(
         let from = own(component);
         return fast(
             #[inline(always)]
-            || to.iter_mut().zip(from).for_each(|(to, &value)| *to = T::of(value.into() - middle)),
+            || to.iter_mut().zip(from).for_each(|(to, &value)| *to = T::of(value.into().wrapping_sub(middle))),
         );
     }
     let [r, g, b] = [own(0), own(1), own(2)];
@@ -71,6 +73,6 @@ pub(super) fn row<S: Copy + Into<i32>, T: Mixed>(
 #[inline(always)]
 fn mix<S: Copy + Into<i32>, T: Mixed, const COMPONENT: usize>([r, g, b]: [&[S]; 3], middle: i32, to: &mut [T]) {
     for (((to, &r), &g), &b) in to.iter_mut().zip(r).zip(g).zip(b) {
-        *to = T::mixed([r.into() - middle, g.into() - middle, b.into() - middle])[COMPONENT];
+        *to = T::mixed([r.into(), g.into(), b.into()].map(|value| value.wrapping_sub(middle)))[COMPONENT];
     }
 }
