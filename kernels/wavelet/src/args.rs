@@ -224,7 +224,7 @@ pub(crate) struct SubbandsArgs {
 /// Choice of the back end.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ComputeArgs {
-    /// auto takes an OpenCL GPU, else the CPU
+    /// auto takes an OpenCL GPU, else the CPU; the CPU for files of JPEG 2000 to be written
     #[arg(long, default_value = "auto", value_parser = one_of([
         ("auto", BackendChoice::Auto), ("opencl", BackendChoice::Opencl), ("cpu", BackendChoice::Cpu),
         ("reference", BackendChoice::Reference),

@@ -1,5 +1,6 @@
-//! Places and units of the bands of each component in its square, which lies on its side.
+//! Places and units of the bands of each component, which lie on their side.
 
+use kernels::parts::cpu::compact_pitch;
 use kernels::parts::{CDF53, CDF97};
 use picture::pyramid::Pyramid;
 use picture::weights::Orientation;
@@ -8,20 +9,30 @@ use super::geometry::Subband;
 use crate::bank::FilterBank;
 use crate::transform::TransformParams;
 
+/// Layout of a component's bands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// In a square whose side is a power of two.
+    Square,
+    /// Without gaps between them.
+    Compact,
+}
+
 /// The bands of all components.
 pub(super) struct Bands {
     pub(super) is_reversible: bool,
+    layout: Layout,
     pyramids: Vec<Pyramid>,
 }
 
 impl Bands {
     /// Returns the bands of these transforms, each of so many components.
-    pub(super) fn new(parts: &[(usize, TransformParams)], is_reversible: bool) -> Self {
-        Self { is_reversible, pyramids: parts.iter().flat_map(|(_, params)| params.pyramids()).collect() }
+    pub(super) fn new(parts: &[(usize, TransformParams)], is_reversible: bool, layout: Layout) -> Self {
+        Self { is_reversible, layout, pyramids: parts.iter().flat_map(|(_, params)| params.pyramids()).collect() }
     }
 
-    /// Returns where a band lies in its component's square, which lies on its side; `None` for one beyond the last level, which
-    /// has no coefficient or is the whole low band.
+    /// Returns where a band lies among its component's, column and row; `None` for one beyond the last level, which has no
+    /// coefficient or is the whole low band.
     pub(super) fn corner(&self, component: usize, band: Subband, level: u8) -> Option<(usize, usize)> {
         let pyramid = &self.pyramids[component];
         let level = usize::from(level);
@@ -35,12 +46,19 @@ impl Bands {
             Subband::Diagonal => Orientation::HH,
         };
         let place = pyramid.band(level, orientation);
-        Some((place.x, place.y))
+        let low = pyramid.band(level, Orientation::LL);
+        Some(match self.layout {
+            Layout::Square => (place.x, place.y),
+            Layout::Compact => (place.x.min(low.width), place.y.min(low.height)),
+        })
     }
 
-    /// Returns the side of a component's square.
-    pub(super) fn side(&self, component: usize) -> usize {
-        self.pyramids[component].side()
+    /// Returns how far apart the rows of a component's bands are.
+    pub(super) fn pitch(&self, component: usize) -> usize {
+        match self.layout {
+            Layout::Square => self.pyramids[component].side(),
+            Layout::Compact => compact_pitch(&self.pyramids[component]),
+        }
     }
 
     /// Returns our coefficient over the standard's. Ours doubles the low band's range with each level, and the standard keeps it;

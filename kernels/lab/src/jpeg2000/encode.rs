@@ -10,9 +10,9 @@ use super::bands::Bands;
 use super::block::tier1::{CodedBlock, FRACTION_BITS, Style};
 use super::check::check;
 use super::error::Jpeg2000Error;
-use super::front::{Front, FrontParams};
+use super::front::{self, Front, FrontParams};
 use super::geometry::{Area, BandPlace, Cuts, Resolution, resolutions};
-use super::image::{Colour, Image};
+use super::image::{Colour, Shape, Source};
 use super::job::{Job, JobScratch};
 use super::options::{Options, Progression, Target};
 use super::plan::{self, Plan, Precinct};
@@ -50,25 +50,23 @@ pub struct CodedBlocks {
 const FINE_STEP: f64 = 0.5;
 
 impl Encoder {
-    /// Opens an encoder for pictures of the shape of `image`.
-    pub fn open(image: &Image, options: &Options, choice: Choice<'_>) -> Result<Self, Jpeg2000Error> {
-        check(image, options)?;
+    /// Opens an encoder for pictures of the shape of `source`.
+    pub fn open<'a>(
+        source: impl Into<Source<'a>>,
+        options: &Options,
+        choice: Choice<'_>,
+    ) -> Result<Self, Jpeg2000Error> {
+        let source = source.into();
+        check(&source, options)?;
         let style = if options.is_high_throughput { Style::HIGH_THROUGHPUT } else { Style(0) };
         let is_reversible = options.target == Target::Lossless;
-        let components: Vec<ComponentSize> = image
-            .components
-            .iter()
-            .map(|component| ComponentSize {
-                depth: component.depth,
-                is_signed: component.is_signed,
-                step: component.step,
-            })
-            .collect();
-        let picture = Area { x0: 0, y0: 0, x1: image.width as u32, y1: image.height as u32 };
+        let size = |shape: &Shape| ComponentSize { depth: shape.depth, is_signed: shape.is_signed, step: shape.step };
+        let components: Vec<ComponentSize> = source.shapes.iter().map(size).collect();
+        let picture = Area { x0: 0, y0: 0, x1: source.width as u32, y1: source.height as u32 };
         let sizes = Sizes { picture, tile: [0, 0, picture.x1, picture.y1], components };
-        let extents: Vec<_> = image.components.iter().map(|component| (component.width, component.height)).collect();
-        let mixes_colours = image.colour == Colour::Rgb && alike(image);
-        let depth = components_max(image);
+        let extents: Vec<_> = source.shapes.iter().map(|shape| (shape.width, shape.height)).collect();
+        let mixes_colours = source.colour == Colour::Rgb && alike(&source.shapes);
+        let depth = source.shapes.iter().map(|shape| shape.depth).max().unwrap_or(1);
         let params = FrontParams {
             extents,
             levels: options.levels,
@@ -78,7 +76,8 @@ impl Encoder {
             fraction_bits: if options.is_high_throughput { 0 } else { FRACTION_BITS },
             is_narrow: options.is_high_throughput && is_narrow(options, depth),
         };
-        let bands = Front::bands(&params)?;
+        let backend = front::backend(choice)?;
+        let bands = Front::bands(&params, &backend)?;
         let cuts = Cuts {
             levels: options.levels,
             block: (options.block_exponent, options.block_exponent),
@@ -102,10 +101,9 @@ impl Encoder {
             })
             .collect();
         let code = TileCode { order, layers: options.layers.into(), mixes_colours, components };
-        let samples = image.components.iter().map(|component| component.samples.len()).sum();
         let plan = Plan::new(&sizes, &code, &resolutions, &bands);
-        let front = Front::open(&params, &plan.jobs, choice)?;
-        Ok(Self { options: *options, sizes, code, bands, front, resolutions, plan, samples })
+        let front = Front::open(&params, &plan.jobs, backend)?;
+        Ok(Self { options: *options, sizes, code, bands, front, resolutions, plan, samples: source.count() })
     }
 
     /// Takes another step, in units of an 8-bit sample, for what was transformed.
@@ -122,8 +120,8 @@ impl Encoder {
     }
 
     /// Transforms a picture of the shape that it was opened for.
-    pub fn transform(&mut self, image: &Image) -> Result<(), Jpeg2000Error> {
-        self.front.transform(&image.components)?;
+    pub fn transform<'a>(&mut self, source: impl Into<Source<'a>>) -> Result<(), Jpeg2000Error> {
+        self.front.transform(&source.into())?;
         self.front.quantise(&self.plan.jobs)
     }
 
@@ -228,7 +226,8 @@ impl Encoder {
             coded.blocks.iter().enumerate().map(|(at, block)| block.bytes(passes(at, layers - 1))).collect();
         let mut written: Vec<Vec<WrittenBand>> =
             self.plan.precincts.iter().map(|precinct| self.written(precinct, coded, layers, &passes)).collect();
-        let mut packets = Vec::new();
+        // With room for headers, so that nothing is copied elsewhere.
+        let mut packets = Vec::with_capacity(bytes.iter().map(|bytes| bytes.len() + HEADER_BYTES).sum());
         for (at, layer) in progression::packets(self.code.order, &self.plan.places, layers) {
             let share = |block: usize| {
                 let (now, all) = (passes(block, layer), passes(block, layers - 1));
@@ -244,12 +243,12 @@ impl Encoder {
             let shares: Vec<Vec<Share<'_>>> = bands.iter().map(|(_, jobs)| jobs.clone().map(share).collect()).collect();
             packet::write(&mut written[at], &shares, layer, &mut packets);
         }
-        let stream = header::write(&self.sizes, &TileCode { layers, ..self.code.clone() }, &packets);
+        let stream = header::write(&self.sizes, &TileCode { layers, ..self.code.clone() }, packets);
         match self.options.wrapping {
             None => stream,
             Some(colour) => {
                 let Options { resolution, is_high_throughput, .. } = self.options;
-                boxes::wrap(&stream, &self.sizes, colour, resolution, is_high_throughput)
+                boxes::wrap(stream, &self.sizes, colour, resolution, is_high_throughput)
             }
         }
     }
@@ -281,10 +280,13 @@ impl Encoder {
     }
 
     /// Returns the back end that transforms.
-    pub fn backend(&self) -> Option<&BackendInfo> {
+    pub fn backend(&self) -> &BackendInfo {
         self.front.backend()
     }
 }
+
+/// Bytes of headers for each code-block, at most in most pictures.
+const HEADER_BYTES: usize = 16;
 
 /// Most guard bits that the header can write.
 const GUARD_BITS_MAX: u8 = 7;
@@ -322,11 +324,6 @@ fn quantiser(at: usize, sizes: &Sizes, resolutions: &[Resolution], first: f64, b
     Quantiser { guard_bits: 1, steps, is_derived: false }
 }
 
-/// Returns the bits of the largest sample.
-fn components_max(image: &Image) -> u8 {
-    image.components.iter().map(|component| component.depth).max().unwrap_or(1)
-}
-
 /// Bits of a magnitude where it is narrow, and by how many a sample's grow in the worst of pictures.
 const NARROW_BITS: i32 = 15;
 const GROWTH_BITS: i32 = 4;
@@ -344,8 +341,7 @@ fn is_narrow(options: &Options, depth: u8) -> bool {
 }
 
 /// Returns true if the first three components have one size and depth.
-fn alike(image: &Image) -> bool {
-    let key =
-        |at: usize| image.components.get(at).map(|found| (found.width, found.height, found.depth, found.is_signed));
+fn alike(shapes: &[Shape]) -> bool {
+    let key = |at: usize| shapes.get(at).map(|found| (found.width, found.height, found.depth, found.is_signed));
     key(0).is_some() && key(0) == key(1) && key(1) == key(2)
 }

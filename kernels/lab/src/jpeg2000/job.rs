@@ -32,9 +32,9 @@ pub(super) struct Job {
     pub(super) component: usize,
     pub(super) band: BandPlace,
     pub(super) place: BlockPlace,
-    /// Column and row of its first coefficient in the square, which lies on its side, and the square's side.
+    /// Column and row of its first coefficient among its component's, which lie on their side, and how far apart their rows are.
     pub(super) corner: (usize, usize),
-    pub(super) side: usize,
+    pub(super) pitch: usize,
     pub(super) scale: Scale,
 }
 

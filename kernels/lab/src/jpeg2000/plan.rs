@@ -41,7 +41,7 @@ impl Plan {
         for place in &places {
             let component = place.component;
             let resolution = &resolutions[component][place.resolution];
-            let (colour, side) = (colours.get(component).copied().unwrap_or(1.0), bands.side(component));
+            let (colour, pitch) = (colours.get(component).copied().unwrap_or(1.0), bands.pitch(component));
             let mut own = Vec::new();
             for band in &resolution.bands {
                 let ratio = bands.ratio(component, band.band, band.level);
@@ -50,14 +50,14 @@ impl Plan {
                 let scale = Scale { ratio, length, step };
                 let grid = resolution.grid(band, place.precinct);
                 let first = plan.jobs.len();
-                // A band without coefficients has no blocks. The square lies on its side.
+                // A band without coefficients has no blocks. Bands lie on their side.
                 let corner = bands.corner(component, band.band, band.level).unwrap_or_default();
                 plan.jobs.extend(grid.blocks.iter().map(|&place| Job {
                     component,
                     band: *band,
                     place,
                     corner: (corner.0 + place.y, corner.1 + place.x),
-                    side,
+                    pitch,
                     scale,
                 }));
                 own.push((grid.columns, first..plan.jobs.len()));

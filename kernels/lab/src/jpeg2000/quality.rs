@@ -5,7 +5,7 @@ use picture::psnr::decibels;
 use super::decode::{SAMPLES_MAX, decode};
 use super::encode::{CodedBlocks, Encoder};
 use super::error::Jpeg2000Error;
-use super::image::Image;
+use super::image::{Image, ImageComponent, Source};
 use super::options::{Options, Target};
 use super::transforms::Choice;
 
@@ -15,28 +15,36 @@ const MARGIN_DB: f64 = 0.05;
 const TRIALS: usize = 8;
 
 /// Codes a picture.
-pub fn encode(image: &Image, options: &Options, choice: Choice<'_>) -> Result<Vec<u8>, Jpeg2000Error> {
-    let mut encoder = Encoder::open(image, options, choice)?;
-    encoder.transform(image)?;
+pub fn encode<'a>(
+    source: impl Into<Source<'a>>,
+    options: &Options,
+    choice: Choice<'_>,
+) -> Result<Vec<u8>, Jpeg2000Error> {
+    let source = source.into();
+    let mut encoder = Encoder::open(source.clone(), options, choice)?;
+    encoder.transform(source.clone())?;
     let is_by_step = options.is_high_throughput && matches!(options.target, Target::Bytes(_) | Target::Quality(_));
     if is_by_step {
-        return by_step(&mut encoder, image, options.target, choice);
+        return by_step(&mut encoder, &source, options.target, choice);
     }
     let blocks = encoder.blocks();
     match options.target {
-        Target::Quality(decibels) => reach(&mut encoder, &blocks, image, decibels, choice),
+        Target::Quality(decibels) => reach(&mut encoder, &blocks, &source, decibels, choice),
         _ => encoder.finish(&blocks),
     }
 }
 
 /// Returns the PSNR of all samples of two pictures of one shape, decibels; infinite if they are the same.
-pub fn psnr(a: &Image, b: &Image) -> f64 {
-    let pairs = || a.components.iter().zip(&b.components);
-    let squares = |(a, b): (&i32, &i32)| f64::from(a - b).powi(2);
-    let error: f64 = pairs().flat_map(|(a, b)| a.samples.iter().zip(&b.samples)).map(squares).sum();
-    let count: usize = pairs().map(|(a, _)| a.samples.len()).sum();
-    let peak = a.components.first().map_or(0.0, |component| f64::from((1_u32 << component.depth) - 1));
-    decibels(error, count, peak)
+pub fn psnr<'a>(a: impl Into<Source<'a>>, b: &Image) -> f64 {
+    let source = a.into();
+    let of = |(at, component): (usize, &ImageComponent)| {
+        let squares = |(a, b): (&i32, &i32)| f64::from(a - b).powi(2);
+        source.plane(at).iter().zip(&component.samples).map(squares).sum::<f64>()
+    };
+    let count = source.shapes.len();
+    let error = b.components.iter().take(count).enumerate().map(of).sum();
+    let peak = source.shapes.first().map_or(0.0, |shape| f64::from((1_u32 << shape.depth) - 1));
+    decibels(error, source.count(), peak)
 }
 
 /// Returns the code-stream of blocks that reaches so many decibels: of the trials that do the smallest. If none does it is that of
@@ -44,13 +52,13 @@ pub fn psnr(a: &Image, b: &Image) -> f64 {
 fn reach(
     encoder: &mut Encoder,
     blocks: &CodedBlocks,
-    image: &Image,
+    source: &Source<'_>,
     decibels: f64,
     choice: Choice<'_>,
 ) -> Result<Vec<u8>, Jpeg2000Error> {
     let mut tried = |target: Target| -> Result<(Vec<u8>, f64), Jpeg2000Error> {
         let bytes = encoder.finish_to(blocks, target)?;
-        let reached = psnr(image, &decode(&bytes, 0, SAMPLES_MAX, choice)?.image);
+        let reached = psnr(source.clone(), &decode(&bytes, 0, SAMPLES_MAX, choice)?.image);
         Ok((bytes, reached))
     };
     let (mut aim, mut best) = (decibels, None::<Vec<u8>>);
@@ -93,7 +101,12 @@ const FULL: f64 = 0.999;
 
 /// Returns the code-stream of the largest step that reaches so many decibels, or the smallest one that fits: blocks of one pass have
 /// nothing that could be left out later.
-fn by_step(encoder: &mut Encoder, image: &Image, target: Target, choice: Choice<'_>) -> Result<Vec<u8>, Jpeg2000Error> {
+fn by_step(
+    encoder: &mut Encoder,
+    source: &Source<'_>,
+    target: Target,
+    choice: Choice<'_>,
+) -> Result<Vec<u8>, Jpeg2000Error> {
     let mut of = |power: f64| -> Result<Vec<u8>, Jpeg2000Error> {
         encoder.quantise_by(power.exp2())?;
         let blocks = encoder.blocks();
@@ -112,7 +125,7 @@ fn by_step(encoder: &mut Encoder, image: &Image, target: Target, choice: Choice<
                 (off, off <= 0.0 && off >= FULL.log2())
             }
             Target::Quality(decibels) => {
-                let off = psnr(image, &decode(&bytes, 0, SAMPLES_MAX, choice)?.image) - decibels;
+                let off = psnr(source.clone(), &decode(&bytes, 0, SAMPLES_MAX, choice)?.image) - decibels;
                 (off, (0.0..MARGIN_DB).contains(&off))
             }
             _ => return Ok(bytes),
@@ -155,7 +168,7 @@ mod tests {
     use kernels::BackendChoice;
 
     use super::*;
-    use crate::jpeg2000::{Colour, ImageComponent};
+    use crate::jpeg2000::Colour;
 
     #[test]
     fn a_quality_that_is_not_reached_is_refused() {
@@ -167,8 +180,8 @@ mod tests {
         let mut encoder = Encoder::open(&image, &Options::new(Target::Quality(30.0)), choice).unwrap();
         encoder.transform(&image).unwrap();
         let blocks = encoder.blocks();
-        assert!(reach(&mut encoder, &blocks, &image, 30.0, choice).is_ok());
-        let error = reach(&mut encoder, &blocks, &image, 90.0, choice).unwrap_err().to_string();
+        assert!(reach(&mut encoder, &blocks, &Source::from(&image), 30.0, choice).is_ok());
+        let error = reach(&mut encoder, &blocks, &Source::from(&image), 90.0, choice).unwrap_err().to_string();
         assert!(error.contains("dB at most, not 90"), "{error}");
     }
 }

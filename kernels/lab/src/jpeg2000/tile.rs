@@ -171,7 +171,7 @@ impl ReadTile<'_> {
         };
         let decoded: Vec<Option<Vec<i32>>> = jobs.par_iter().map(decode).collect();
         let damaged_blocks = decoded.iter().filter(|values| values.is_none()).count() as u64;
-        let sides: Vec<usize> = (0..group.len()).map(|at| transforms.bands.side(at)).collect();
+        let sides: Vec<usize> = (0..group.len()).map(|at| transforms.bands.pitch(at)).collect();
         let squares = || sides.iter().map(|side| side * side);
         let (mut whole, mut rounded): (Vec<Vec<f32>>, Vec<Vec<i32>>) = Default::default();
         match is_reversible {

@@ -1,13 +1,12 @@
-//! The transform of a picture's planes into squares, and back. Planes and squares lie on their side.
+//! The transform of squares into a picture's planes. Planes and squares lie on their side.
 
 use kernels::parts::{CDF53, CDF97, Transform, Values, check_memory, host_bytes};
 use kernels::{BackendChoice, BackendInfo, Element};
 use picture::frame::{Chroma, FrameSize};
 use picture::params::{Boundary, Levels, Padding};
 
-use super::bands::Bands;
+use super::bands::{Bands, Layout};
 use super::error::Jpeg2000Error;
-use super::memory::zeros;
 use crate::filter::Filter;
 use crate::transform::TransformParams;
 use crate::{OpenError, open_transform};
@@ -59,43 +58,10 @@ impl Transforms {
         (choice, device): Choice<'_>,
     ) -> Result<Self, Jpeg2000Error> {
         let parts = parts(sizes, levels, is_reversible)?;
-        let bands = Bands::new(&parts, is_reversible);
+        let bands = Bands::new(&parts, is_reversible, Layout::Square);
         let open = |(count, params): (usize, TransformParams)| Ok((count, open_transform(&params, choice, device)?));
         let parts = parts.into_iter().map(open).collect::<Result<_, OpenError>>()?;
         Ok(Self { bands, parts })
-    }
-
-    /// Returns with how many components each transforms.
-    pub(super) fn counts(&self) -> Vec<usize> {
-        self.parts.iter().map(|(count, _)| *count).collect()
-    }
-
-    /// Returns each component's transform, and its place there.
-    pub(super) fn places(&self) -> Vec<(usize, usize)> {
-        let parts = self.parts.iter().enumerate();
-        parts.flat_map(|(part, (count, _))| (0..*count).map(move |own| (part, own))).collect()
-    }
-
-    /// Returns memory for the squares of each part.
-    pub(super) fn squares(&self) -> Vec<Values> {
-        let (counts, mut component) = (self.counts(), 0);
-        let mut square = || {
-            component += 1;
-            self.bands.side(component - 1).pow(2)
-        };
-        let mut squares = |count: usize| match self.bands.is_reversible {
-            true => Values::I32((0..count).map(|_| zeros(square())).collect()),
-            false => Values::F32((0..count).map(|_| zeros(square())).collect()),
-        };
-        counts.into_iter().map(&mut squares).collect()
-    }
-
-    /// Transforms the planes of each part into its squares.
-    pub(super) fn forward(&mut self, planes: &[Values], squares: &mut [Values]) -> Result<(), Jpeg2000Error> {
-        for (((_, transform), planes), squares) in self.parts.iter_mut().zip(planes).zip(squares) {
-            transform.forward_planes_into(planes, squares)?;
-        }
-        Ok(())
     }
 
     /// Transforms squares into planes.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use kernels::BackendChoice;
-use lab::jpeg2000::{Colour, Image, ImageComponent, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Target};
+use lab::jpeg2000::{Colour, Image, ImageComponent, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Source, Target};
 use lab::jpeg2000::{decode, encode, psnr};
 
 mod hostile;
@@ -59,6 +59,26 @@ fn every_kind_of_picture_comes_back_to_the_bit() {
                     "{width}x{height}, {count}, {depth} {options:?}"
                 );
                 assert!(!decoded.has_colour || decoded.image.colour == image.colour);
+            }
+        }
+    }
+}
+
+#[test]
+fn pixels_are_coded_as_components_are() {
+    for (width, height) in [(1, 1), (2, 3), (17, 31), (130, 67)] {
+        for (count, apart) in [(1, 1), (1, 2), (2, 2), (3, 3), (3, 4), (4, 4)] {
+            let image = picture(width, height, count, 8, false);
+            let sample = |at: usize| image.components.get(at % apart).map_or(7, |of| of.samples[at / apart] as u8);
+            let pixels: Vec<u8> = (0..width * height * apart).map(sample).collect();
+            let has_opacity = count > image.colour.components();
+            let source = Source::of_pixels((width, height), image.colour, has_opacity, (&pixels, apart));
+            for target in [Target::Lossless, Target::Step(2.0)] {
+                let options = Options { is_high_throughput: true, ..options(target) };
+                let coded = encode(&image, &options, CPU).unwrap();
+                assert!(encode(source.clone(), &options, CPU).unwrap() == coded, "{width}x{height}, {count}, {apart}");
+                let by_reference = encode(source.clone(), &options, (BackendChoice::Reference, None)).unwrap();
+                assert!(by_reference == coded, "{width}x{height}, {count}, {target:?}");
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The wavelet transform: of one plane level by level, and of whole pictures.
 
+pub(crate) mod compact;
 mod filter;
 mod level;
 mod lift;

@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use lab::jpeg2000::{self, Colour, Image, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Target};
+use kernels::BackendChoice;
+use lab::jpeg2000::{self, Choice, Colour, Jpeg2000Error, Options, Progression, SAMPLES_MAX, Source, Target};
 use picture::frame::{BitDepth, ColourSpace, FrameSize, PixelFormat};
 use picture::params::Levels;
 
@@ -43,15 +44,17 @@ pub(crate) fn encode(
 ) -> Result<String> {
     let kind = Kind::of(output, &KINDS)?;
     check(coding, transform)?;
-    let (image, planes) = read::read(input)?;
+    let (picture, planes) = read::read(input)?;
+    let source = picture.source();
     ensure!(
         !BOXES.contains(&kind) || planes.is_none_or(|colour| colour == ColourSpace::JPEG),
         "{}: .jp2 and .jph files have a name for Y, Cb and Cr of BT.601 in full range only: write this clip to .j2k or .j2c, which \
          have none for any",
         input.display()
     );
-    let size = FrameSize::new(image.width as u32, image.height as u32)
-        .with_context(|| format!("{} cannot be used", input.display()))?;
+    let (width, height) = source.size();
+    let size =
+        FrameSize::new(width as u32, height as u32).with_context(|| format!("{} cannot be used", input.display()))?;
     let mut options = Options::new(target(&coding.rate, size)?);
     if let Some(levels) = transform.levels {
         options.levels = match levels {
@@ -67,14 +70,13 @@ pub(crate) fn encode(
     }
     options.is_high_throughput = HIGH_THROUGHPUT.contains(&kind);
     if BOXES.contains(&kind) {
-        options.wrapping = Some(image.colour);
+        options.wrapping = Some(source.colour());
         options.resolution = resolution::of_png(input).unwrap_or(options.resolution);
     }
-    let choice = (compute.backend, compute.device.as_deref());
-    let bytes = jpeg2000::encode(&image, &options, choice)?;
+    let bytes = jpeg2000::encode(source.clone(), &options, choice(compute))?;
     std::fs::write(output, &bytes).with_context(|| format!("{} cannot be written", output.display()))?;
     let bits_per_pixel = bytes.len() as f64 * 8.0 / size.pixels() as f64;
-    Ok(format!("{}, {} bytes, {bits_per_pixel:.4} bit per pixel\n", described(&image), bytes.len()))
+    Ok(format!("{}, {} bytes, {bits_per_pixel:.4} bit per pixel\n", described(&source), bytes.len()))
 }
 
 /// Writes a decoded picture without further loss: its planes to .j2k and .j2c, what they look like to .jp2 and .jph, which have a
@@ -82,22 +84,33 @@ pub(crate) fn encode(
 pub(crate) fn keep(output: &Path, info: &PictureInfo, data: &[u8], compute: &ComputeArgs) -> Result<()> {
     let kind = Kind::of(output, &KINDS)?;
     let is_named = BOXES.contains(&kind);
-    let image = if is_named && info.format != PixelFormat::Grey8 && info.colour != ColourSpace::JPEG {
+    let (rgb, pixels);
+    let picture = if is_named && info.format != PixelFormat::Grey8 && info.colour != ColourSpace::JPEG {
         ensure!(
             info.depth == BitDepth::Eight,
             "{}: .jp2 and .jph files have no name for Y, Cb and Cr of 10 bits: write to .j2k or .j2c",
             output.display()
         );
-        let rgb = PictureInfo { format: PixelFormat::Rgb8, ..*info };
-        of_picture(&rgb, &rgb::from_planar(info, data))
+        rgb = PictureInfo { format: PixelFormat::Rgb8, ..*info };
+        pixels = rgb::from_planar(info, data);
+        of_picture(&rgb, &pixels)
     } else {
         of_picture(info, data)
     };
     let mut options = Options::new(Target::Lossless);
     options.is_high_throughput = HIGH_THROUGHPUT.contains(&kind);
-    options.wrapping = is_named.then_some(image.colour);
-    let bytes = jpeg2000::encode(&image, &options, (compute.backend, compute.device.as_deref()))?;
+    let source = picture.source();
+    options.wrapping = is_named.then_some(source.colour());
+    let bytes = jpeg2000::encode(source, &options, choice(compute))?;
     std::fs::write(output, &bytes).with_context(|| format!("{} cannot be written", output.display()))
+}
+
+/// Returns the back end for one picture, by default the processor: opening a device takes longer than all of the work.
+fn choice(compute: &ComputeArgs) -> Choice<'_> {
+    match (compute.backend, compute.device.as_deref()) {
+        (BackendChoice::Auto, None) => (BackendChoice::Cpu, None),
+        asked_for => asked_for,
+    }
 }
 
 /// Checks that nothing is asked for that these files do not have.
@@ -183,9 +196,13 @@ pub(crate) fn decode(
             ),
         };
     } else {
-        ensure!(colours.is_none(), "{name} says itself that it is {}: leave --colours out", described(&decoded.image));
+        ensure!(
+            colours.is_none(),
+            "{name} says itself that it is {}: leave --colours out",
+            described(&(&decoded.image).into())
+        );
     }
-    let text = described(&decoded.image);
+    let text = described(&(&decoded.image).into());
     write::write(output, decoded.image, decoded.has_colour)?;
     if let Some(missing) = decoded.missing {
         return Err(Damaged::new(format!("{name} is damaged or cut: {missing}; what is whole is decoded")).into());
@@ -194,13 +211,13 @@ pub(crate) fn decode(
     Ok(format!("{text}{backend}\n"))
 }
 
-fn described(image: &Image) -> String {
-    let colour = match image.colour {
+fn described(source: &Source<'_>) -> String {
+    let colour = match source.colour() {
         Colour::Grey => "grey",
         Colour::Rgb => "RGB",
         Colour::Ycc => "YCbCr",
     };
-    let depth = image.components.first().map_or(0, |component| component.depth);
-    let opacity = if image.components.len() > image.colour.components() { " with opacity" } else { "" };
-    format!("{} x {}, {colour}{opacity}, {depth} bits", image.width, image.height)
+    let opacity = if source.has_opacity() { " with opacity" } else { "" };
+    let (width, height) = source.size();
+    format!("{width} x {height}, {colour}{opacity}, {} bits", source.depth())
 }

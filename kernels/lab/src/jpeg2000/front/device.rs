@@ -7,9 +7,9 @@ use rayon::prelude::*;
 
 use super::params::{FrontParams, NEGATIVE};
 use crate::jpeg2000::error::Jpeg2000Error;
-use crate::jpeg2000::image::ImageComponent;
+use crate::jpeg2000::image::{Samples, Source};
 use crate::jpeg2000::job::Job;
-use crate::jpeg2000::planes::{KB, KG, KR, PER_BLUE, PER_RED, middle};
+use crate::jpeg2000::planes::{KB, KG, KR, PER_BLUE, PER_RED};
 use crate::jpeg2000::transforms::parts;
 use crate::opencl::front::{FrontBlock, FrontShape, OpenClFront, Weights};
 
@@ -71,18 +71,28 @@ impl DeviceFront {
         Ok(Self { front, sample_bytes, is_narrow: *is_narrow, digits: *fraction_bits, places, blocks })
     }
 
-    pub(super) fn transform(&mut self, components: &[ImageComponent]) -> Result<(), Jpeg2000Error> {
-        let bytes = self.sample_bytes;
+    pub(super) fn transform(&mut self, source: &Source<'_>) -> Result<(), Jpeg2000Error> {
+        let sample_bytes = self.sample_bytes;
         let fill = |at: usize, to: &mut [u8]| {
-            let (middle, samples) = (middle(&components[at]), &components[at].samples);
-            let pieces = to.par_chunks_mut(PIECE * bytes).zip(samples.par_chunks(PIECE));
-            pieces.for_each(|(to, from)| match bytes {
-                1 => to.iter_mut().zip(from).for_each(|(to, from)| *to = (from - middle) as u8),
-                _ => {
-                    let words = to.as_chunks_mut().0.iter_mut().zip(from);
-                    words.for_each(|(to, from)| *to = ((from - middle) as i16).to_ne_bytes());
+            let middle = source.shapes[at].middle();
+            let to = to.par_chunks_mut(PIECE * sample_bytes);
+            match &source.samples {
+                Samples::Pixels { bytes, apart } => {
+                    to.zip(bytes.par_chunks(PIECE * apart)).for_each(|(to, from)| {
+                        let from = from[at..].iter().step_by(*apart);
+                        to.iter_mut().zip(from).for_each(|(to, from)| *to = from.wrapping_sub(middle as u8));
+                    });
                 }
-            });
+                Samples::Planes(planes) => {
+                    to.zip(planes[at].par_chunks(PIECE)).for_each(|(to, from)| match sample_bytes {
+                        1 => to.iter_mut().zip(from).for_each(|(to, from)| *to = (from - middle) as u8),
+                        _ => {
+                            let words = to.as_chunks_mut().0.iter_mut().zip(from);
+                            words.for_each(|(to, from)| *to = ((from - middle) as i16).to_ne_bytes());
+                        }
+                    })
+                }
+            }
         };
         let result = match &mut self.front {
             Either::Whole(front) => front.transform(fill),

@@ -6,24 +6,36 @@
 mod device;
 mod host;
 mod params;
+mod rows;
+mod squares;
+mod turned;
 
 use kernels::BackendInfo;
-use kernels::parts::{Resolved, resolve};
+use kernels::parts::{Resolved, cpu, reference, resolve};
 
 #[cfg(feature = "opencl")]
 use self::device::{Coded, DeviceFront};
-use self::host::{HostFront, Squares};
+use self::host::HostFront;
 pub(super) use self::params::FrontParams;
-use super::bands::Bands;
+use super::bands::{Bands, Layout};
 use super::error::Jpeg2000Error;
-use super::image::ImageComponent;
+use super::image::Source;
 use super::job::Job;
 use super::transforms::{Choice, parts};
 use crate::OpenError;
 
+/// A back end, and the sentence that says why it was chosen.
+pub(super) struct Chosen(Resolved, String);
+
+/// Returns the back end for a choice.
+pub(super) fn backend((choice, device): Choice<'_>) -> Result<Chosen, Jpeg2000Error> {
+    let (backend, reason) = resolve(choice, device).map_err(OpenError::from)?;
+    Ok(Chosen(backend, reason))
+}
+
 /// Transforms and quantises.
 pub(super) enum Front {
-    /// By a transform whose squares are in this machine's memory.
+    /// By a transform whose bands are in this machine's memory.
     Host(HostFront),
     /// Without a step between samples and coefficients on the host.
     #[cfg(feature = "opencl")]
@@ -31,31 +43,35 @@ pub(super) enum Front {
 }
 
 impl Front {
-    /// Returns the bands of such components.
-    pub(super) fn bands(params: &FrontParams) -> Result<Bands, Jpeg2000Error> {
+    /// Returns the bands of such components on a back end.
+    pub(super) fn bands(params: &FrontParams, backend: &Chosen) -> Result<Bands, Jpeg2000Error> {
         let FrontParams { extents, levels, is_reversible, .. } = params;
-        Ok(Bands::new(&parts(extents, *levels, *is_reversible)?, *is_reversible))
+        let layout = if matches!(backend.0, Resolved::Opencl(_)) { Layout::Square } else { Layout::Compact };
+        Ok(Bands::new(&parts(extents, *levels, *is_reversible)?, *is_reversible, layout))
     }
 
     /// Opens the way to these blocks.
-    pub(super) fn open(params: &FrontParams, jobs: &[Job], choice: Choice<'_>) -> Result<Self, Jpeg2000Error> {
-        match resolve(choice.0, choice.1).map_err(OpenError::from)? {
+    pub(super) fn open(
+        params: &FrontParams,
+        jobs: &[Job],
+        Chosen(backend, reason): Chosen,
+    ) -> Result<Self, Jpeg2000Error> {
+        Ok(match backend {
             #[cfg(feature = "opencl")]
-            (Resolved::Opencl(device), reason) => {
-                Ok(Self::Device(DeviceFront::open(params, jobs, device.as_deref(), &reason)?))
-            }
+            Resolved::Opencl(device) => Self::Device(DeviceFront::open(params, jobs, device.as_deref(), &reason)?),
             #[cfg(not(feature = "opencl"))]
-            (Resolved::Opencl(_), _) => Err(OpenError::from(kernels::OpenError::BuiltWithoutOpenCl).into()),
-            (Resolved::Cpu | Resolved::Reference, _) => Ok(Self::Host(HostFront::open(params, choice)?)),
-        }
+            Resolved::Opencl(_) => return Err(OpenError::from(kernels::OpenError::BuiltWithoutOpenCl).into()),
+            Resolved::Cpu => Self::Host(HostFront::open(params, cpu::backend(reason))?),
+            Resolved::Reference => Self::Host(HostFront::open(params, reference::backend(reason))?),
+        })
     }
 
     /// Transforms a picture.
-    pub(super) fn transform(&mut self, components: &[ImageComponent]) -> Result<(), Jpeg2000Error> {
+    pub(super) fn transform(&mut self, source: &Source<'_>) -> Result<(), Jpeg2000Error> {
         match self {
-            Self::Host(front) => front.transform(components),
+            Self::Host(front) => front.transform(source),
             #[cfg(feature = "opencl")]
-            Self::Device(front) => front.transform(components),
+            Self::Device(front) => front.transform(source),
         }
     }
 
@@ -71,25 +87,25 @@ impl Front {
     /// Returns what was quantised.
     pub(super) fn coefficients(&self) -> Coefficients<'_> {
         match self {
-            Self::Host(front) => Coefficients::Squares(front.squares()),
+            Self::Host(front) => Coefficients::Bands(front.bands()),
             #[cfg(feature = "opencl")]
             Self::Device(front) => Coefficients::Coded(front.coded()),
         }
     }
 
     /// Returns the back end.
-    pub(super) fn backend(&self) -> Option<&BackendInfo> {
+    pub(super) fn backend(&self) -> &BackendInfo {
         match self {
             Self::Host(front) => front.backend(),
             #[cfg(feature = "opencl")]
-            Self::Device(front) => Some(front.backend()),
+            Self::Device(front) => front.backend(),
         }
     }
 }
 
 /// Coefficients that threads read.
 pub(super) enum Coefficients<'a> {
-    Squares(Squares<'a>),
+    Bands(host::Bands<'a>),
     #[cfg(feature = "opencl")]
     Coded(Coded<'a>),
 }
@@ -100,7 +116,7 @@ impl Coefficients<'_> {
     pub(super) fn block(&self, at: usize, job: &Job, values: &mut Vec<u32>) {
         values.clear();
         match self {
-            Self::Squares(squares) => squares.block(job, values),
+            Self::Bands(bands) => bands.block(job, values),
             #[cfg(feature = "opencl")]
             Self::Coded(coded) => coded.block(at, values),
         }

@@ -127,17 +127,16 @@ fn is_direct(content: &[u8]) -> bool {
         .all(|(at, &[high, low, kind, _])| usize::from(u16::from_be_bytes([high, low])) == at && kind == 0)
 }
 
-/// Returns the file of a code-stream.
+/// Returns the file of a code-stream, in its memory.
 pub(crate) fn wrap(
-    stream: &[u8],
+    mut stream: Vec<u8>,
     sizes: &Sizes,
     colour: Colour,
     [across, down]: [u32; 2],
     is_high_throughput: bool,
 ) -> Vec<u8> {
     let kind = if is_high_throughput { KIND_HIGH_THROUGHPUT } else { KIND };
-    let mut out = Vec::with_capacity(stream.len() + 256);
-    out.extend(SIGNATURE);
+    let mut out = SIGNATURE.to_vec();
     put(&mut out, b"ftyp", &[&kind[..], &[0; 4], &kind[..]].concat());
     let ComponentSize { depth, is_signed, .. } = sizes.components[0];
     let code = |depth: u8, is_signed: bool| (depth - 1) | u8::from(is_signed) << 7;
@@ -173,8 +172,9 @@ pub(crate) fn wrap(
     put(&mut resolution, b"resd", &[&numbers[..], &[down_power, across_power]].concat());
     put(&mut boxes, b"res ", &resolution);
     put(&mut out, b"jp2h", &boxes);
-    put(&mut out, b"jp2c", stream);
-    out
+    begin(&mut out, b"jp2c", stream.len());
+    stream.splice(0..0, out);
+    stream
 }
 
 /// Returns a number as one of 16 bits and a power of ten.
@@ -189,7 +189,13 @@ fn decimal(mut number: u32) -> (u16, u8) {
 }
 
 fn put(out: &mut Vec<u8>, kind: &[u8; 4], content: &[u8]) {
-    match u32::try_from(content.len() + HEAD) {
+    begin(out, kind, content.len());
+    out.extend(content);
+}
+
+/// Appends what comes before the content of a box.
+fn begin(out: &mut Vec<u8>, kind: &[u8; 4], content_len: usize) {
+    match u32::try_from(content_len + HEAD) {
         Ok(length) => {
             out.extend(length.to_be_bytes());
             out.extend(kind);
@@ -197,10 +203,9 @@ fn put(out: &mut Vec<u8>, kind: &[u8; 4], content: &[u8]) {
         Err(_) => {
             out.extend(1_u32.to_be_bytes());
             out.extend(kind);
-            out.extend(((content.len() + HEAD + LONG) as u64).to_be_bytes());
+            out.extend(((content_len + HEAD + LONG) as u64).to_be_bytes());
         }
     }
-    out.extend(content);
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use kernels::{BackendChoice, BackendInfo};
-use lab::jpeg2000::{Encoder, Image, Options, Target};
+use lab::jpeg2000::{Encoder, Options, Source, Target};
 use picture::frame::FrameSize;
 
 use self::rivals::{HIGH_THROUGHPUT_STEP, Rivals, Run};
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
         one => vec![one],
     };
     for subject in Subject::all(args)? {
-        let image = of_picture(&subject.info, &subject.data);
+        let picture = of_picture(&subject.info, &subject.data);
         let bytes = options::bytes_per_frame(options::bits_per_pixel(args.bpp)?, subject.info.size).max(SMALLEST_BYTES);
         let rivals = Rivals::new(&args.beside, &subject)?;
         for code in CODES {
@@ -81,8 +81,8 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
             let mut length = 0;
             for &backend in &backends {
                 let device = if backend == BackendChoice::Cpu { None } else { compute.device.as_deref() };
-                let mut encoder = Encoder::open(&image, &options, (backend, device))?;
-                let stages = measure(&mut encoder, &image, Limit::of(args), &mut length)?;
+                let mut encoder = Encoder::open(picture.source(), &options, (backend, device))?;
+                let stages = measure(&mut encoder, &picture.source(), Limit::of(args), &mut length)?;
                 table.push(row(encoder.backend(), of, length, stages));
             }
             for rival in rivals.of(code.is_high_throughput, code.is_lossless, length)? {
@@ -111,10 +111,10 @@ pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
 const PROGRAM: &str = "program";
 
 /// Returns the medians of transform, blocks, packets and all of it.
-fn measure(encoder: &mut Encoder, image: &Image, limit: Limit, length: &mut usize) -> Result<[Duration; 4]> {
+fn measure(encoder: &mut Encoder, source: &Source<'_>, limit: Limit, length: &mut usize) -> Result<[Duration; 4]> {
     medians(limit, || {
         let start = Instant::now();
-        encoder.transform(image)?;
+        encoder.transform(source.clone())?;
         let transform = start.elapsed();
         let blocks = encoder.blocks();
         let after_blocks = start.elapsed();
@@ -124,16 +124,11 @@ fn measure(encoder: &mut Encoder, image: &Image, limit: Limit, length: &mut usiz
     })
 }
 
-fn row(
-    backend: Option<&BackendInfo>,
-    of: (&str, FrameSize, &str),
-    length: usize,
-    stages: [Duration; 4],
-) -> Vec<String> {
+fn row(backend: &BackendInfo, of: (&str, FrameSize, &str), length: usize, stages: [Duration; 4]) -> Vec<String> {
     let [transform, _, _, total] = stages;
     let mut row = vec![
-        backend.map(|info| info.kind.to_string()).unwrap_or_default(),
-        backend.map(|info| info.device.clone()).unwrap_or_default(),
+        backend.kind.to_string(),
+        backend.device.clone(),
         of.0.to_owned(),
         of.1.to_string(),
         of.2.to_owned(),

@@ -3,78 +3,78 @@
 use super::context::{Above, context, expected};
 use super::tables::{CODES, Codes};
 use super::write::Streams;
+use crate::jpeg2000::simd::fast;
 
 /// Memory that one block after another uses.
 #[derive(Default)]
 pub(crate) struct QuadScratch {
     streams: Streams,
     above: Above,
+    pairs: Vec<[u32; 8]>,
 }
 
 /// Codes a block of columns of `height` magnitudes, whole quantiser steps with [`super::cleanup::NEGATIVE`], down to the lowest plane.
 /// One without anything has no bytes.
 pub(crate) fn encode(values: &[u32], height: usize, scratch: &mut QuadScratch) -> Vec<u8> {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("lzcnt") {
-        // SAFETY: this processor has them.
-        return unsafe { encode_with_avx2(values, height, scratch) };
-    }
-    encode_block(values, height, scratch)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn encode_with_avx2(values: &[u32], height: usize, scratch: &mut QuadScratch) -> Vec<u8> {
-    encode_block(values, height, scratch)
+    fast(
+        #[inline(always)]
+        || encode_block(values, height, scratch),
+    )
 }
 
 #[inline(always)]
-fn encode_block(values: &[u32], height: usize, QuadScratch { streams, above }: &mut QuadScratch) -> Vec<u8> {
-    above.clear(values.len() / height);
+fn encode_block(values: &[u32], height: usize, scratch: &mut QuadScratch) -> Vec<u8> {
+    let QuadScratch { streams, above, pairs } = scratch;
+    let width = values.len() / height;
+    above.clear(width);
     streams.clear();
+    arrange(values, height, pairs);
     let mut block = Block { streams, codes: &CODES[0] };
-    for y in (0..height).step_by(2) {
-        block.row(above, values, height, y);
+    for (y, pairs) in pairs.chunks_exact(width.div_ceil(4)).enumerate() {
+        block.row(above, pairs, width, y == 0);
         block.codes = &CODES[1];
     }
     streams.join()
 }
 
-/// Four coefficients.
-#[derive(Clone, Copy, Default)]
-struct Quad {
-    /// The number that is written of each: twice its magnitude less two, and its sign.
-    coded: [u32; 4],
-    /// Bits of twice the magnitude less one; 0 of a 0.
-    exponents: [u8; 4],
-    significant: u8,
-}
-
-impl Quad {
-    #[inline(always)]
-    fn of(values: [u32; 4]) -> Self {
-        let mut quad = Self::default();
-        for (at, value) in values.into_iter().enumerate() {
-            let doubled = value << 1;
-            let is_there = u32::from(doubled != 0);
-            quad.coded[at] = doubled.wrapping_sub(2) | value >> 31;
-            quad.exponents[at] = (u32::BITS - (doubled - is_there).leading_zeros()) as u8;
-            quad.significant |= (is_there as u8) << at;
+/// Puts columns into pairs of quads, row by row; beyond the block there are zeros.
+#[inline(always)]
+fn arrange(values: &[u32], height: usize, pairs: &mut Vec<[u32; 8]>) {
+    let in_row = (values.len() / height).div_ceil(4);
+    pairs.clear();
+    pairs.resize(in_row * height.div_ceil(2), [0; 8]);
+    for (x, column) in values.chunks_exact(height).enumerate() {
+        let at = 2 * (x % 4);
+        let (twos, last) = column.as_chunks::<2>();
+        let mut rows = pairs[x / 4..].iter_mut().step_by(in_row);
+        for (two, pair) in twos.iter().zip(rows.by_ref()) {
+            pair[at..at + 2].copy_from_slice(two);
         }
-        quad
+        if let (Some(pair), Some(&one)) = (rows.next(), last.first()) {
+            pair[at] = one;
+        }
     }
 }
 
-/// Returns the values of the quad at a column and the row `y`; those beyond the block are 0.
-#[inline(always)]
-fn four(values: &[u32], height: usize, x: usize, y: usize) -> [u32; 4] {
-    let start = x * height + y;
-    let two = |start: usize| match values.get(start..start + 2) {
-        Some(&[one, two]) if y + 1 < height => [one, two],
-        _ => [values.get(start).copied().unwrap_or(0), 0],
-    };
-    let ([a, b], [c, d]) = (two(start), two(start + height));
-    [a, b, c, d]
+/// Two quads.
+struct Pair {
+    /// The number that is written of each coefficient: twice its magnitude less two, and its sign.
+    coded: [u32; 8],
+    /// Bits of twice the magnitude less one; 0 of a 0.
+    exponents: [u8; 8],
+    /// Those that are not 0, bit by bit.
+    significant: u8,
+}
+
+impl Pair {
+    #[inline(always)]
+    fn of(values: &[u32; 8]) -> Self {
+        let doubled = values.map(|value| value << 1);
+        let coded = values.map(|value| (value << 1).wrapping_sub(2) | value >> 31);
+        let bits = |doubled: u32| u32::BITS.wrapping_sub(doubled.saturating_sub(1).leading_zeros()) as u8;
+        let is_there = doubled.iter().enumerate().map(|(at, &doubled)| u8::from(doubled != 0) << at);
+        Self { coded, exponents: doubled.map(bits), significant: is_there.fold(0, |all, bit| all | bit) }
+    }
 }
 
 struct Block<'a> {
@@ -84,60 +84,68 @@ struct Block<'a> {
 
 impl Block<'_> {
     #[inline(always)]
-    fn row(&mut self, above: &mut Above, values: &[u32], height: usize, y: usize) {
-        let (width, is_first, mut left) = (values.len() / height, y == 0, 0);
+    fn row(&mut self, above: &mut Above, pairs: &[[u32; 8]], width: usize, is_first: bool) {
+        let mut left = 0;
         let mut before = above.of(0);
-        for x in (0..width).step_by(4) {
+        for (values, x) in pairs.iter().zip((0..).step_by(4)) {
             let has_second = x + 2 < width;
             let over = [before, if has_second { above.of(x + 2) } else { [0; 4] }];
             before = if x + 4 < width { above.of(x + 4) } else { [0; 4] };
-            let both = [four(values, height, x, y), if has_second { four(values, height, x + 2, y) } else { [0; 4] }];
             // Most pairs of the finest levels have nothing around nor in them.
-            if left == 0
-                && over == [[0; 4]; 2]
-                && both.as_flattened().iter().fold(0, |all, value| all | value << 1) == 0
-            {
+            if left == 0 && over == [[0; 4]; 2] && values.iter().fold(0, |all, value| all | value << 1) == 0 {
                 self.streams.events.put(false);
                 if has_second {
                     self.streams.events.put(false);
                 }
                 continue;
             }
-            let mut offsets = [0; 2];
-            for at in 0..1 + usize::from(has_second) {
-                let quad = Quad::of(both[at]);
-                offsets[at] = self.quad(&quad, is_first, over[at], left);
-                left = quad.significant;
-                above.set(x + 2 * at, [quad.exponents[1], quad.exponents[3]]);
+            let Pair { coded, exponents, significant } = Pair::of(values);
+            let [first, second] = [significant & 15, significant >> 4];
+            let ([coded, coded_second], [of_first, of_second]) = (halves(coded), halves(exponents));
+            let mut offsets = [self.quad((coded, of_first, first), is_first, over[0], left), 0];
+            above.set(x, [of_first[1], of_first[3]]);
+            left = first;
+            if has_second {
+                offsets[1] = self.quad((coded_second, of_second, second), is_first, over[1], first);
+                above.set(x + 2, [of_second[1], of_second[3]]);
+                left = second;
             }
             self.offsets(is_first, offsets);
+            self.streams.codewords.flush();
         }
     }
 
     /// Writes a quad but for what its largest exponent is above the expected one, which it returns.
     #[inline(always)]
-    fn quad(&mut self, quad: &Quad, is_first: bool, above: [u8; 4], left: u8) -> u32 {
+    fn quad(
+        &mut self,
+        (coded, exponents, significant): ([u32; 4], [u8; 4], u8),
+        is_first: bool,
+        above: [u8; 4],
+        left: u8,
+    ) -> u32 {
         let context = context(is_first, above, left);
         if context == 0 {
-            self.streams.events.put(quad.significant != 0);
+            self.streams.events.put(significant != 0);
+            if significant == 0 {
+                return 0;
+            }
         }
-        if quad.significant == 0 && context == 0 {
-            return 0;
-        }
-        let [a, b, c, d] = quad.exponents;
+        let [a, b, c, d] = exponents;
         let largest = a.max(b).max(c).max(d);
-        let expected = if is_first { 1 } else { expected(above, quad.significant) };
+        let expected = if is_first { 1 } else { expected(above, significant) };
         let most = u32::from(largest).max(expected);
         let offset = most - expected;
         let is = |exponent: u8| usize::from(offset > 0 && exponent == largest);
-        let code = self.codes.of(context, quad.significant.into(), is(a) | is(b) << 1 | is(c) << 2 | is(d) << 3);
+        let code = self.codes.of(context, significant.into(), is(a) | is(b) << 1 | is(c) << 2 | is(d) << 3);
         self.streams.codewords.put(code.code.into(), code.len.into());
-        for at in 0..4 {
-            // None of a coefficient that is 0.
-            let own = most.wrapping_sub(u32::from(code.told >> at & 1))
-                & u32::from(quad.significant >> at & 1).wrapping_neg();
-            self.streams.magnitudes.put(quad.coded[at] & 1_u64.wrapping_shl(own).wrapping_sub(1) as u32, own);
-        }
+        // None of a coefficient that is 0.
+        let lengths: [u32; 4] = std::array::from_fn(|at| {
+            most.wrapping_sub(u32::from(code.told >> at & 1)) & u32::from(significant >> at & 1).wrapping_neg()
+        });
+        let bits: [u32; 4] =
+            std::array::from_fn(|at| coded[at] & 1_u64.wrapping_shl(lengths[at]).wrapping_sub(1) as u32);
+        self.streams.magnitudes.put_four(bits, lengths);
         offset
     }
 
@@ -186,6 +194,14 @@ impl Block<'_> {
             _ => self.streams.codewords.put(offset - 5, 5),
         }
     }
+}
+
+/// Returns the first and the last four.
+#[inline(always)]
+fn halves<T: Copy + Default>(all: [T; 8]) -> [[T; 4]; 2] {
+    let mut halves = [[T::default(); 4]; 2];
+    halves.as_flattened_mut().copy_from_slice(&all);
+    halves
 }
 
 #[cfg(test)]

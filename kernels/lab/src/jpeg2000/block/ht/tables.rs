@@ -43,7 +43,7 @@ const CODE_BITS: usize = 7;
 /// Codes of one kind of rows.
 pub(super) struct Codes {
     by_bits: Vec<Quad>,
-    by_quad: Vec<Quad>,
+    by_quad: Box<[Quad; CONTEXTS << 8]>,
 }
 
 impl Codes {
@@ -56,20 +56,14 @@ impl Codes {
                 by_bits[context << CODE_BITS | after << quad.len | usize::from(quad.code)] = quad;
             }
         }
-        let mut by_quad = vec![Quad::default(); CONTEXTS << 8];
-        for (at, found) in by_quad.iter_mut().enumerate() {
-            let (context, significant, largest) = (at >> 8, (at >> 4 & 15) as u8, (at & 15) as u8);
-            let fits = |&&(of, quad): &&(usize, Quad)| {
-                let is_told = if largest == 0 {
-                    !quad.has_offset
-                } else {
-                    quad.has_offset && largest & quad.told == quad.largest
-                };
-                of == context && quad.significant == significant && is_told
-            };
+        let mut by_quad = Box::new([Quad::default(); CONTEXTS << 8]);
+        for (largest, &(context, quad)) in (0..16).flat_map(|largest| codes.iter().map(move |code| (largest, code))) {
+            let is_told =
+                if largest == 0 { !quad.has_offset } else { quad.has_offset && largest & quad.told == quad.largest };
+            let found = &mut by_quad[context << 8 | usize::from(quad.significant) << 4 | usize::from(largest)];
             // Of those that fit the one that leaves least to be told by the coefficients.
-            if let Some((_, quad)) = codes.iter().filter(fits).max_by_key(|(_, quad)| quad.told.count_ones()) {
-                *found = *quad;
+            if is_told && (found.len == 0 || quad.told.count_ones() >= found.told.count_ones()) {
+                *found = quad;
             }
         }
         Self { by_bits, by_quad }
@@ -81,8 +75,9 @@ impl Codes {
     }
 
     /// Returns the code of a quad; `largest` are those of the largest exponent if that is above the expected one.
+    #[inline(always)]
     pub(super) fn of(&self, context: usize, significant: usize, largest: usize) -> Quad {
-        self.by_quad[context << 8 | significant << 4 | largest]
+        self.by_quad[(context << 8 | significant << 4 | largest) % self.by_quad.len()]
     }
 }
 

@@ -30,6 +30,23 @@ impl Magnitudes {
         }
     }
 
+    /// Writes four numbers of so many bits as [`Self::put`] does.
+    #[inline(always)]
+    pub(super) fn put_four(&mut self, [a, b, c, d]: [u32; 4], [of_a, of_b, of_c, of_d]: [u32; 4]) {
+        let (first, last) = (of_a.wrapping_add(of_b), of_c.wrapping_add(of_d));
+        if first.wrapping_add(last) > u32::BITS {
+            self.put(a, of_a);
+            self.put(b, of_b);
+            self.put(c, of_c);
+            self.put(d, of_d);
+            return;
+        }
+        // Beside each other in a register, so that one does not wait for the other.
+        let ab = u64::from(a) | u64::from(b).wrapping_shl(of_a);
+        let cd = u64::from(c) | u64::from(d).wrapping_shl(of_c);
+        self.put((ab | cd.wrapping_shl(first)) as u32, first.wrapping_add(last));
+    }
+
     #[inline(always)]
     fn word(&mut self) {
         let word = self.held as u32;
@@ -135,13 +152,36 @@ impl Codewords {
         (self.held, self.count, self.is_after_large) = (0xf, 4, true);
     }
 
-    /// Writes the lowest `count` bits, at most 32, the lowest one first; the others must be 0.
-    #[inline]
+    /// Writes the lowest `count` bits, the lowest one first; the others must be 0. At most 32 between two calls of
+    /// [`Self::flush`].
+    #[inline(always)]
     pub(super) fn put(&mut self, bits: u32, count: u32) {
         self.held |= u64::from(bits).wrapping_shl(self.count);
         self.count = self.count.wrapping_add(count);
-        while self.count >= 8 {
-            self.byte();
+    }
+
+    /// Makes bytes of what has been written if it is much.
+    #[inline(always)]
+    pub(super) fn flush(&mut self) {
+        if self.count >= HELD {
+            self.word();
+        }
+    }
+
+    #[inline(always)]
+    fn word(&mut self) {
+        let word = self.held as u32;
+        // None of its bytes has seven ones below: of none of the opposites are seven bits 0.
+        let ones = !word & 0x7f7f_7f7f;
+        if ones.wrapping_sub(0x0101_0101) & !ones & 0x8080_8080 != 0 {
+            while self.count >= HELD {
+                self.byte();
+            }
+        } else {
+            self.bytes.extend_from_slice(&word.to_le_bytes());
+            self.is_after_large = word >> 24 > 0x8f;
+            self.held >>= HELD;
+            self.count = self.count.wrapping_sub(HELD);
         }
     }
 
@@ -152,6 +192,16 @@ impl Codewords {
         self.bytes.push(byte);
         self.held >>= room;
         self.count -= room;
+    }
+
+    /// Makes bytes of all that can be one.
+    fn finish(&mut self) {
+        while self.count >= 8 {
+            self.byte();
+        }
+        if self.is_after_large && self.count >= 7 && self.held & 0x7f == 0x7f {
+            self.byte();
+        }
     }
 }
 
@@ -175,9 +225,7 @@ impl Streams {
     pub(super) fn join(&mut self) -> Vec<u8> {
         let Self { magnitudes, events, codewords } = self;
         magnitudes.finish();
-        if codewords.is_after_large && codewords.count >= 7 && codewords.held & 0x7f == 0x7f {
-            codewords.byte();
-        }
+        codewords.finish();
         if events.run > 0 {
             events.bit(1);
         }

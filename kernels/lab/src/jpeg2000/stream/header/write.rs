@@ -36,9 +36,9 @@ impl Writer {
     }
 }
 
-/// Returns the code-stream of a picture in one tile and largest precincts, whose packets are `packets`.
-pub(crate) fn write(sizes: &Sizes, code: &TileCode, packets: &[u8]) -> Vec<u8> {
-    let mut out = Writer(Vec::with_capacity(packets.len() + 256));
+/// Returns the code-stream of a picture in one tile and largest precincts, in the memory of its packets.
+pub(crate) fn write(sizes: &Sizes, code: &TileCode, mut packets: Vec<u8>) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
     let is_high_throughput = code.components.iter().any(|component| component.style.is_high_throughput());
     out.u16(marker::SOC);
     out.segment(marker::SIZ, |out| {
@@ -84,9 +84,10 @@ pub(crate) fn write(sizes: &Sizes, code: &TileCode, packets: &[u8]) -> Vec<u8> {
     out.segment(marker::SOT, |out| {
         out.u16(0).u32(length).u8(0).u8(1);
     });
-    out.u16(marker::SOD).0.extend(packets);
-    out.u16(marker::EOC);
-    out.0
+    out.u16(marker::SOD);
+    packets.splice(0..0, out.0);
+    packets.extend(marker::EOC.to_be_bytes());
+    packets
 }
 
 fn quantiser(out: &mut Writer, component: &ComponentCode) {
