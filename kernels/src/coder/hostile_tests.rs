@@ -128,7 +128,8 @@ fn whatever_slices_say_is_the_same_picture_on_every_back_end() {
         ((47, 33), Chroma::C420),
         ((100, 70), Chroma::C420),
     ];
-    let mut streams = [&cheap[..], &BACK_ENDS].map(|choices| kinds.map(|(size, chroma)| Stream::open(size, chroma, choices)));
+    let mut streams =
+        [&cheap[..], &BACK_ENDS].map(|choices| kinds.map(|(size, chroma)| Stream::open(size, chroma, choices)));
     let (mut random, mut on_opencl) = (Random(1), 0);
     for number in 0..frames {
         let is_opencl = number.is_multiple_of(OPENCL_EVERY);
