@@ -272,7 +272,7 @@ fn make_targets_are_listed_and_their_scripts_exist() {
 fn a_build_asks_cargo_once() {
     let makefile = read("Makefile");
     let recipe = makefile.split("\nbuild: ").nth(1).unwrap().split("\n.PHONY").next().unwrap();
-    assert_eq!(recipe.lines().filter(|line| line.trim_start().starts_with("cargo ")).count(), 1, "{recipe}");
+    assert_eq!(recipe.lines().filter(|line| line.contains("cargo ")).count(), 1, "{recipe}");
 }
 
 /// Returns the crates of the workspace, each with its features, as `cargo tree` unites them over these edges. A crate that macros and

@@ -12,13 +12,13 @@ use crate::lifting::Lifting;
 use crate::sample::Sample;
 
 /// Puts the row of a number into memory as long as a row.
-pub type Rows<'a, T> = &'a (dyn Fn(usize, &mut [T]) + Sync);
+pub type MakeRow<'a, T> = &'a (dyn Fn(usize, &mut [T]) + Sync);
 
 /// A transform of planes of one size, one after another, that continue by symmetry.
 pub trait CompactTransform<T>: Send {
     /// Transforms a plane. At each level the high half follows the low half, rounded up, without a gap; rows are
     /// [`compact_pitch`] apart. What lies beyond the plane's rows and columns is not written.
-    fn forward(&mut self, rows: Rows<'_, T>, bands: &mut [T]) -> Result<(), TransformError>;
+    fn forward(&mut self, rows: MakeRow<'_, T>, bands: &mut [T]) -> Result<(), TransformError>;
 }
 
 /// Numbers that are transformed so.
@@ -57,14 +57,14 @@ impl<T: VectorSample> CpuCompact<T> {
 }
 
 impl<T: VectorSample> CompactTransform<T> for CpuCompact<T> {
-    fn forward(&mut self, rows: Rows<'_, T>, bands: &mut [T]) -> Result<(), TransformError> {
+    fn forward(&mut self, rows: MakeRow<'_, T>, bands: &mut [T]) -> Result<(), TransformError> {
         self.transform.forward(MadeRows(rows), bands, Order::Compact(self.pitch));
         Ok(())
     }
 }
 
 /// Rows that are made when they are read.
-struct MadeRows<'a, T>(Rows<'a, T>);
+struct MadeRows<'a, T>(MakeRow<'a, T>);
 
 impl<T> Clone for MadeRows<'_, T> {
     fn clone(&self) -> Self {

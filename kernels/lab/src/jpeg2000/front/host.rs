@@ -60,12 +60,12 @@ impl HostFront {
         }
     }
 
-    pub(super) fn bands(&self) -> Bands<'_> {
+    pub(super) fn bands(&self) -> HostBands<'_> {
         let values = match &self.lane {
             Either::Whole(lane) => Values::Whole(&lane.bands),
             Either::Float(lane) => Values::Float(&lane.bands),
         };
-        Bands { values, digits: self.fraction_bits }
+        HostBands { values, digits: self.fraction_bits }
     }
 
     pub(super) fn backend(&self) -> &BackendInfo {
@@ -115,7 +115,7 @@ fn len(pyramid: &Pyramid) -> usize {
 }
 
 /// Bands, of which blocks are quantised one by one.
-pub(in crate::jpeg2000) struct Bands<'a> {
+pub(in crate::jpeg2000) struct HostBands<'a> {
     values: Values<'a>,
     digits: u32,
 }
@@ -125,7 +125,7 @@ enum Values<'a> {
     Float(&'a [Pages<f32>]),
 }
 
-impl Bands<'_> {
+impl HostBands<'_> {
     pub(super) fn block(&self, job: &Job, values: &mut Vec<u32>) {
         let digits = self.digits;
         match self.values {

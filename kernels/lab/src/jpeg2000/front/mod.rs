@@ -105,7 +105,7 @@ impl Front {
 
 /// Coefficients that threads read.
 pub(super) enum Coefficients<'a> {
-    Bands(host::Bands<'a>),
+    Bands(host::HostBands<'a>),
     #[cfg(feature = "opencl")]
     Coded(Coded<'a>),
 }

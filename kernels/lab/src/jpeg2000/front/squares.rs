@@ -1,7 +1,7 @@
 //! The specification's transform, whose squares are put where those of the processor's bands lie.
 
 use kernels::TransformError;
-use kernels::parts::cpu::{CompactTransform, Rows, compact_pitch};
+use kernels::parts::cpu::{CompactTransform, MakeRow, compact_pitch};
 use kernels::parts::reference::{Sample, open_transform};
 use kernels::parts::{PlaneParams, Transform};
 use picture::pyramid::{Orientation, Pyramid};
@@ -20,7 +20,7 @@ impl SquareTransform {
 }
 
 impl<T: Sample> CompactTransform<T> for SquareTransform {
-    fn forward(&mut self, rows: Rows<'_, T>, bands: &mut [T]) -> Result<(), TransformError> {
+    fn forward(&mut self, rows: MakeRow<'_, T>, bands: &mut [T]) -> Result<(), TransformError> {
         let (pyramid, plane) = (&self.pyramid, self.pyramid.plane());
         let mut samples = vec![T::default(); plane.pixels()];
         samples.chunks_exact_mut(plane.width()).enumerate().for_each(|(y, row)| rows(y, row));
