@@ -38,7 +38,9 @@ async function end(child) {
 }
 
 // A certificate as browsers take it by its hash.
-const [pem, key, der] = ["relay.pem", "relay.key", "relay.der"].map((file) => join(out, file));
+// The relay reads its certificates anew whenever something changes in their folder, so that no log lies there.
+mkdirSync(join(out, "tls"), { recursive: true });
+const [pem, key, der] = ["relay.pem", "relay.key", "relay.der"].map((file) => join(out, "tls", file));
 execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "13",
   "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE",
   "-keyout", key, "-out", pem], { stdio: "ignore" });
@@ -202,7 +204,7 @@ const WATCHED = (seconds) => `(async () => {
   await new Promise((done) => setTimeout(done, ${seconds * 1000}));
   ends();
   clearInterval(listen);
-  return { flashes, clicks, moved, peak: Math.max(...levels), quiet: Math.min(...levels),
+  return { flashes, clicks, moved, peak: levels.reduce((a, b) => Math.max(a, b), 0), quiet: levels.reduce((a, b) => Math.min(a, b), 1),
     frames: duet.player.video.out.stats.peek()?.frameCount, behind: duet.behind(),
     pauses: pauses.toSorted((a, b) => a - b), card_ms: 1000 * (root?.context.outputLatency ?? 0), buffer_ms: duet.player.sync.out.buffer.peek() };
 })()`;
