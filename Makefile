@@ -18,13 +18,13 @@ BUILD = release
 TARGET =
 PROGRAMS_BUILT = $(BUILT)/$(if $(TARGET),$(TARGET)/)$(BUILD)
 MANUAL = $(BUILT)/manual
-EMULATOR = $(if $(TARGET),qemu-$(firstword $(subst -, ,$(TARGET))))
+CROSS = $(if $(TARGET),.ci/cross $(TARGET))
 
 .PHONY: build
 build: ## build the programs, their manual pages and completions (BUILD=release, TARGET=aarch64-unknown-linux-gnu)
 	@.ci/setup demo
-	$(if $(TARGET),.ci/cross $(TARGET)) cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-room -p duet-film -p duet-wavelet --bins
-	for program in duet sender receiver latency-film wavelet; do $(EMULATOR) $(PROGRAMS_BUILT)/$$program --write-manual $(MANUAL) || exit; done
+	$(CROSS) cargo build --locked $(if $(filter release,$(BUILD)),--release) -p duet-sender -p duet-receiver -p duet-room -p duet-film -p duet-wavelet --bins
+	$(CROSS) sh -c 'for program in duet sender receiver latency-film wavelet; do $$EMULATOR $(PROGRAMS_BUILT)/$$program --write-manual $(MANUAL) || exit; done'
 
 .PHONY: install
 install: ## install what `make build` has made, with units, configuration and desktop entry (PREFIX=/usr/local, DESTDIR=, SYMBOLS=)
