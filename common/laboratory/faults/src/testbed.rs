@@ -142,6 +142,13 @@ impl Testbed {
         self.listening("receiver", address, &mut self.receiver(address, &self.key("sender")?)?)
     }
 
+    /// Starts one likewise whose allocator gives large blocks back to the system at once, so that its memory is what it holds.
+    pub(crate) fn listening_receiver_that_keeps_nothing(&self) -> Result<(SocketAddr, Daemon)> {
+        let address = self.free_address()?;
+        let mut command = self.receiver(address, &self.key("sender")?)?;
+        self.listening("receiver", address, command.env("MALLOC_MMAP_THRESHOLD_", "1048576"))
+    }
+
     /// Starts a sender that waits for the receiver's call; returns its address as well. Its figures count from here.
     pub(crate) fn listening_sender(&self) -> Result<(SocketAddr, Daemon)> {
         let address = self.free_address()?;

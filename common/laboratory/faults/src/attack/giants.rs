@@ -119,13 +119,13 @@ pub(super) fn run(testbed: &Testbed) -> Result<Outcome> {
 /// Most by which a receiver may grow for the largest stream with prediction that it takes, megabytes: the pictures that are kept, and
 /// as much again for what works on them.
 pub(super) const STATES_GROWTH_MAX_MB: f64 = 900.0;
-/// The same when such streams follow each other, as times the first: twice as much would be both streams' pictures. Some of the first
-/// one's memory stays with the allocator: 1.4 with glibc's, 1.01 where it maps each large block (`MALLOC_MMAP_THRESHOLD_=1048576`).
-const AGAIN_MAX: f64 = 1.6;
+/// The same when such streams follow each other, as times the first: twice as much would be both streams' pictures. glibc's allocator by
+/// itself keeps some of what it was given back, from run to run 1.4 to 1.7 times as much in all; that is not measured here.
+const AGAIN_MAX: f64 = 1.2;
 
 /// Offers streams with prediction: one whose states are more than is taken, then the largest that are, one after the other.
 pub(super) fn states(testbed: &Testbed) -> Result<Outcome> {
-    let (address, mut receiver) = testbed.listening_receiver()?;
+    let (address, mut receiver) = testbed.listening_receiver_that_keeps_nothing()?;
     let predicted = |chroma, rate| -> Result<StreamParams> {
         let codec = CodecParams { profile: Profile::Predicted(32), ..CodecParams::default() };
         Ok(StreamParams { chroma, codec, ..params(3_840, 2_160, (rate, 1))? })
