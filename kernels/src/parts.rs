@@ -8,7 +8,7 @@ pub use crate::transform::{PlaneParams, Transform, Values, host_bytes};
 
 /// The processor back end.
 pub mod cpu {
-    pub use crate::cpu::{CompactSample, CompactTransform, MakeRow, backend, compact_pitch, open_transform};
+    pub use crate::cpu::{CompactSample, CompactTransform, MakeRow, backend, compact_pitch, fast, open_transform};
 }
 
 /// The specification.

@@ -22,6 +22,7 @@ pub(crate) use quad::integers::IntegerCoder;
 pub(crate) use quad::per_thread::PerThread;
 pub use scale::{Original, Scaler};
 pub use shrink::Shrinker;
+pub use simd::fast;
 pub use transform::compact::{CompactSample, CompactTransform, MakeRow, compact_pitch};
 pub use transform::whole::open_transform;
 

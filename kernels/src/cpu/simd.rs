@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 /// Instruction sets that inner loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Simd {
-    /// AVX-512 (F, BW, DQ, VL) besides the next.
+    /// AVX-512 (F, BW, CD, DQ, VL) besides the next.
     #[cfg(target_arch = "x86_64")]
     Avx512,
     /// AVX2, FMA, BMI and LZCNT.
@@ -34,6 +34,7 @@ impl Simd {
                     && is_x86_feature_detected!("popcnt");
                 let avx512 = is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512cd")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl");
                 if avx2 && avx512 {
@@ -84,6 +85,30 @@ thread_local! {
     static FORCED: std::cell::Cell<Option<Simd>> = const { std::cell::Cell::new(None) };
 }
 
+/// Runs `work`, a closure that is `#[inline(always)]`, compiled for the best instruction set there is.
+#[inline(always)]
+pub fn fast<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+        fn avx512<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+        fn avx2<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+        match Simd::detect() {
+            // SAFETY: `detect` found every feature that the function is compiled with.
+            Simd::Avx512 => return unsafe { avx512(work) },
+            // SAFETY: as above.
+            Simd::Avx2 => return unsafe { avx2(work) },
+            Simd::Baseline => {}
+        }
+    }
+    work()
+}
+
 /// Defines `fn $name` that runs `$body`, an `#[inline(always)]` function of the same arguments, compiled for the
 /// best instruction set there is. Fused multiply-adds in the body become single instructions.
 ///
@@ -97,7 +122,7 @@ macro_rules! multiversion {
             {
                 use $crate::cpu::vector::x86::{Avx2, Avx512};
                 #[allow(clippy::too_many_arguments, reason = "the arguments are those of the body")]
-                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+                #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
                 fn avx512<$type: $bound>($($arg: $ty),*) {
                     $body::<Avx512, $type>($($arg),*)
                 }
@@ -127,7 +152,7 @@ macro_rules! multiversion {
             #[cfg(target_arch = "x86_64")]
             {
                 #[allow(clippy::too_many_arguments, reason = "the arguments are those of the body")]
-                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+                #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
                 fn avx512($($arg: $ty),*) $(-> $ret)? {
                     $body($($arg),*)
                 }

@@ -76,6 +76,11 @@ impl Shape {
     pub(super) fn middle(&self) -> i32 {
         if self.is_signed { 0 } else { 1 << (self.depth - 1) }
     }
+
+    /// Returns how many samples it has.
+    pub(super) fn count(&self) -> usize {
+        self.width * self.height
+    }
 }
 
 impl ImageComponent {
@@ -140,14 +145,14 @@ impl<'a> Source<'a> {
 
     /// Returns how many samples all components have.
     pub(super) fn count(&self) -> usize {
-        self.shapes.iter().map(|shape| shape.width * shape.height).sum()
+        self.shapes.iter().map(Shape::count).sum()
     }
 
     /// Returns true if there are as many samples as its shape says.
     pub(super) fn is_whole(&self) -> bool {
         match &self.samples {
             Samples::Planes(planes) => {
-                let lengths = self.shapes.iter().map(|shape| shape.width * shape.height);
+                let lengths = self.shapes.iter().map(Shape::count);
                 planes.iter().map(|plane| plane.len()).eq(lengths)
             }
             Samples::Pixels { bytes, apart } => {

@@ -20,7 +20,6 @@ mod plan;
 mod planes;
 mod quality;
 mod rate;
-mod simd;
 mod stream;
 mod tile;
 mod transforms;

@@ -11,7 +11,7 @@ use common::config::SnapshotFile;
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder};
 use kernels::BackendChoice;
-use lab::jpeg2000::{self, Colour, Image, ImageComponent, Options, Target};
+use lab::jpeg2000::{self, Colour, Options, Source, Target};
 
 /// Saves `pixels` (0x00RRGGBB, `width` a row) as a file of this kind beside the user's other pictures, and tells `done` in a
 /// sentence how that went.
@@ -58,31 +58,23 @@ fn create(folder: &Path, kind: SnapshotFile) -> io::Result<(File, PathBuf)> {
 
 fn encode(mut file: File, pixels: &[u32], width: usize, kind: SnapshotFile) -> Result<(), Box<dyn Error>> {
     let height = pixels.len() / width.max(1);
+    let bytes: Vec<u8> = pixels.iter().flat_map(|pixel| pixel.to_be_bytes().into_iter().skip(1)).collect();
     match kind {
         SnapshotFile::Png => {
-            let bytes: Vec<u8> = pixels.iter().flat_map(|pixel| pixel.to_be_bytes().into_iter().skip(1)).collect();
             let encoder = PngEncoder::new(BufWriter::new(file));
             encoder.write_image(&bytes, width as u32, height as u32, ExtendedColorType::Rgb8)?;
         }
-        SnapshotFile::Jph => file.write_all(&jph(pixels, (width, height))?)?,
+        SnapshotFile::Jph => file.write_all(&jph(&bytes, (width, height))?)?,
     }
     Ok(())
 }
 
 /// Returns a picture as the bytes of a file of JPEG 2000, by the processor: a call may have the graphics card.
-fn jph(pixels: &[u32], (width, height): (usize, usize)) -> Result<Vec<u8>, jpeg2000::Jpeg2000Error> {
-    let component = |shift: u32| ImageComponent {
-        width,
-        height,
-        step: (1, 1),
-        depth: 8,
-        is_signed: false,
-        samples: pixels.iter().map(|pixel| (pixel >> shift & 0xff) as i32).collect(),
-    };
-    let image = Image { width, height, colour: Colour::Rgb, components: [16, 8, 0].map(component).into() };
-    let wrapping = Some(image.colour);
+fn jph(bytes: &[u8], size: (usize, usize)) -> Result<Vec<u8>, jpeg2000::Jpeg2000Error> {
+    let picture = Source::of_pixels(size, Colour::Rgb, false, (bytes, Colour::Rgb.components()));
+    let wrapping = Some(picture.colour());
     let options = Options { is_high_throughput: true, wrapping, ..Options::new(Target::Lossless) };
-    jpeg2000::encode(&image, &options, (BackendChoice::Cpu, None))
+    jpeg2000::encode(picture, &options, (BackendChoice::Cpu, None))
 }
 
 #[cfg(test)]

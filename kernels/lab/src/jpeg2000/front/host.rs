@@ -14,9 +14,9 @@ use crate::jpeg2000::error::Jpeg2000Error;
 use crate::jpeg2000::image::{Shape, Source};
 use crate::jpeg2000::job::Job;
 use crate::jpeg2000::memory::Pages;
-use crate::jpeg2000::simd::fast;
 use crate::jpeg2000::transforms::parts;
 use crate::transform::TransformParams;
+use kernels::parts::cpu::fast;
 
 /// The transform, and what goes in and comes out of it.
 pub(in crate::jpeg2000) struct HostFront {

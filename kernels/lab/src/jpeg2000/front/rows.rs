@@ -3,7 +3,7 @@
 use crate::jpeg2000::image::Shape;
 use crate::jpeg2000::memory::Pages;
 use crate::jpeg2000::planes::{KB, KG, KR, PER_BLUE, PER_RED};
-use crate::jpeg2000::simd::fast;
+use kernels::parts::cpu::fast;
 
 /// A number that samples become.
 pub(super) trait Mixed: Copy {

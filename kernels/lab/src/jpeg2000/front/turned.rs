@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::jpeg2000::image::{Samples, Shape, Source};
 use crate::jpeg2000::memory::Pages;
-use crate::jpeg2000::simd::fast;
+use kernels::parts::cpu::fast;
 
 /// A component's columns, one after the other; of samples with signs, each with half of its range added.
 pub(super) enum Turned {
@@ -23,30 +23,33 @@ impl Turned {
 
     /// Turns a picture, in memory that is there if the one before was like it.
     pub(super) fn fill(&mut self, source: &Source<'_>) {
-        let counts: Vec<usize> = source.shapes.iter().map(|shape| shape.width * shape.height).collect();
+        let shapes = &source.shapes;
         match &source.samples {
             Samples::Pixels { bytes, apart } => {
-                if !matches!(self, Self::Bytes(planes) if planes.iter().map(|plane| plane.len()).eq(counts.iter().copied()))
-                {
-                    *self = Self::Bytes(counts.into_iter().map(Pages::zeros).collect());
+                if !matches!(self, Self::Bytes(planes) if are_of(planes, shapes)) {
+                    *self = Self::Bytes(shapes.iter().map(|shape| Pages::zeros(shape.count())).collect());
                 }
                 if let Self::Bytes(planes) = self {
                     turn_pixels(bytes, *apart, source.width, source.height, planes);
                 }
             }
             Samples::Planes(from) => {
-                if !matches!(self, Self::Words(planes) if planes.iter().map(|plane| plane.len()).eq(counts.iter().copied()))
-                {
-                    *self = Self::Words(counts.into_iter().map(Pages::zeros).collect());
+                if !matches!(self, Self::Words(planes) if are_of(planes, shapes)) {
+                    *self = Self::Words(shapes.iter().map(|shape| Pages::zeros(shape.count())).collect());
                 }
                 if let Self::Words(planes) = self {
-                    for ((from, shape), plane) in from.iter().zip(&source.shapes).zip(planes) {
+                    for ((from, shape), plane) in from.iter().zip(shapes).zip(planes) {
                         turn_plane(from, shape, plane);
                     }
                 }
             }
         }
     }
+}
+
+/// Returns true if there is a plane for each shape, of its size.
+fn are_of<T>(planes: &[Pages<T>], shapes: &[Shape]) -> bool {
+    planes.iter().map(|plane| plane.len()).eq(shapes.iter().map(Shape::count))
 }
 
 /// Rows and columns of bytes that are exchanged in registers.

@@ -3,7 +3,7 @@
 use super::context::{Above, context, expected};
 use super::tables::{CODES, Codes};
 use super::write::Streams;
-use crate::jpeg2000::simd::fast;
+use kernels::parts::cpu::fast;
 
 /// Memory that one block after another uses.
 #[derive(Default)]
