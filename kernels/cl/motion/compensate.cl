@@ -5,7 +5,7 @@
 //   weight RISING, the first the rest of WEIGHT, and the outermost ones meet themselves. The value of a unit of four cells is
 //   (sum of across x down x value of a cell + 32) >> 6 with RISING_CELL and CELL_WEIGHT about its middle. A part's value is
 //   its flat sample, or that of the state where its vector points:
-//   luma     (a + b + c + d + 2) >> 2 of the nearest samples at halves, one of them twice or four times where it is nearest
+//   luma     as in quarters.cl
 //   chroma   ((8 - fy) ((8 - fx) a + fx b) + fy ((8 - fx) c + fx d) + 32) >> 6, EIGHTHS eighths of a sample to a vector's quarter
 //   The picture is p itself or, if ADDS, clamp(floor((r + p) + 1/2), 0, 255) for the prediction p and the residual r, both sums
 //   rounded to f32.
@@ -15,30 +15,8 @@
 // Defines: ADDS, UNIT_SIDE, EIGHTHS, BORDER, CELLS, WEIGHT, CELL_WEIGHT, RISING, RISING_CELL, Cell (src/opencl/motion/params.rs).
 // Vectors come from strangers: every place is cut to the planes before it is read.
 
-// A channel of the state.
-typedef struct {
-    __global const uchar *samples;
-    int width, height;
-} Plane;
-
 #if EIGHTHS == 0
-// The sample at (x / 2, y / 2).
-INLINE uint half_at(Plane from, int x, int y)
-{
-    int pitch = from.width + 2 * BORDER, rows = from.height + 2 * BORDER;
-    int column = clamp((x >> 1) + BORDER, 0, pitch - 1), row = clamp((y >> 1) + BORDER, 0, rows - 1);
-    int plane = (x & 1) + 2 * (y & 1);
-    return from.samples[((size_t)plane * rows + row) * pitch + column];
-}
-
-// The sample so many quarters to the right of (x, y) and below.
-INLINE uint moved(Plane from, int x, int y, int right, int below)
-{
-    int left = (4 * x + right) >> 1, dx = right & 1;
-    int top = (4 * y + below) >> 1, dy = below & 1;
-    uint upper = half_at(from, left, top) + half_at(from, left + dx, top);
-    return (upper + half_at(from, left, top + dy) + half_at(from, left + dx, top + dy) + 2) >> 2;
-}
+#define moved quarter_at
 #else
 INLINE uint whole_at(Plane from, int x, int y)
 {

@@ -1,6 +1,6 @@
 //! The cost of vectors before they are coded.
 
-use super::contexts::{
+use crate::motion::contexts::{
     CONTEXTS, EXPONENT, EXPONENTS, FLAT, Learnt, QUARTER, SPLIT, ZERO, of_part, quartered_near, same_context,
     split_near,
 };
@@ -65,6 +65,12 @@ impl Costs {
             more + bits[exponent + digits][0] + 16 * (digits as u16 + 1)
         };
         Self { bits, magnitudes: [0, 1].map(|axis| std::array::from_fn(|digits| magnitude(axis, digits))) }
+    }
+
+    /// Returns them in a row for a device: those of a 0 and a 1 of each context, then those of magnitudes.
+    pub(crate) fn table(&self) -> Vec<u32> {
+        let all = self.bits.iter().flatten().chain(self.magnitudes.iter().flatten());
+        all.map(|&bits| bits.into()).collect()
     }
 
     /// Of a part of a field.

@@ -1,6 +1,7 @@
 //! Encoders of frames that are predicted from others, or coded alone where that costs less.
 //!
-//! Vectors are found here, on the processor, for every back end: a field of them is what a voice or a device codes a frame with.
+//! Vectors are found here, on the processor, or by a device that looks for them itself: a field of them is what a voice or a device
+//! codes a frame with.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ use crate::fallback::Replaceable;
 use crate::motion::dering::{Dering, Gains};
 use crate::motion::field::Field;
 use crate::motion::predictor::{AloneEncoder, ResidualEncoder, planes};
+use crate::motion::search::Wanted;
 use crate::reference::{ReferenceEncoder, check_picture};
 use crate::threads;
 use crate::{
@@ -80,7 +82,7 @@ pub(crate) struct PredictedEncoder {
 }
 
 /// Opens an encoder for a stream of [`picture::params::Profile::Predicted`]; `choice` and `device` as in
-/// [`crate::open::open_encoder`]. Vectors are looked for on the processor in any case.
+/// [`crate::open::open_encoder`].
 ///
 /// [`OpenError::WrongProfile`] for any other stream.
 pub(crate) fn open_predicted_encoder(
@@ -159,7 +161,8 @@ impl PredictedEncoder {
     /// it, unless coding it alone costs less. A budget holds for the whole frame with its reference. A device has the states
     /// of the last frames already.
     ///
-    /// The same pictures in the same order give the same bytes on every back end, unless the search has a limit of time.
+    /// The same pictures in the same order give the same bytes on every back end, unless the search has a limit of time or a device
+    /// looks for vectors itself.
     pub(crate) fn encode(
         &mut self,
         picture: PictureRef<'_>,
@@ -211,7 +214,7 @@ impl PredictedEncoder {
             }
         };
         self.unfinished = None;
-        if self.effort > Effort::Still {
+        if self.effort > Effort::Still && !self.device_looks() {
             self.decoder.refer((state.number(), state.picture()));
         }
         self.finished_in = start.elapsed();
@@ -249,7 +252,7 @@ impl PredictedEncoder {
         self.times = EncodeTimes::default();
         self.vectors_to_bytes = Duration::ZERO;
         let predicted = match reference {
-            Some(reference) => self.predict((picture, &samples(picture, &self.params)), target, reference)?,
+            Some(reference) => self.predict(picture, target, reference)?,
             None => None,
         };
         let predicted = match predicted {
@@ -328,7 +331,7 @@ impl PredictedEncoder {
     /// The frame if it is predicted; `None` if the budget does not do for vectors.
     fn predict(
         &mut self,
-        (picture, own): (PictureRef<'_>, &[u8]),
+        picture: PictureRef<'_>,
         target: Target,
         (age, reference): (u8, &State),
     ) -> Result<Option<Predicted>, EncodeError> {
@@ -340,7 +343,12 @@ impl PredictedEncoder {
         let mut prediction = self.decoder.pool.take();
         let start = Instant::now();
         let params = self.params;
-        let field = threads::that_pay(&params, || self.search(own, target, reference));
+        let device_looks = self.device_looks();
+        let own = if device_looks { Cow::Borrowed(&[][..]) } else { samples(picture, &params) };
+        let field = match device_looks {
+            true => self.look(target, reference)?,
+            false => threads::that_pay(&params, || self.search(&own, target, reference)),
+        };
         let found = Instant::now();
         if let Some(device) = self.decoder.encoder() {
             // Until the state of the frame is there, the picture is not used.
@@ -378,7 +386,7 @@ impl PredictedEncoder {
         } else {
             self.times.compensate = predicted;
             self.times.transform = self.residual.times().transform;
-            distances(own, prediction.data(), self.params.size.width(), self.params.size.pixels())
+            distances(&own, prediction.data(), self.params.size.width(), self.params.size.pixels())
         };
         let is_here = self.decoder.encoder().is_none();
         let made = Made { picture: prediction, blocks: is_here.then_some(blocks), dering };
@@ -388,6 +396,25 @@ impl PredictedEncoder {
     /// Returns the step that a frame will have, or about that.
     fn expected_step(&self, target: Target) -> StepIndex {
         if let Target::Step(step) = target { step } else { self.step }
+    }
+
+    /// Returns true if a device looks for vectors of the next frame.
+    fn device_looks(&mut self) -> bool {
+        self.effort > Effort::Last && self.decoder.encoder().is_some_and(|device| device.looks())
+    }
+
+    /// Has the device look for the vectors of the picture that was brought to it.
+    fn look(&mut self, target: Target, reference: &State) -> Result<Field, EncodeError> {
+        let wanted = Wanted {
+            last: self.last.as_ref(),
+            costs: self.costs.table(),
+            lambda: lambda(self.expected_step(target)),
+            rounds: self.effort.rounds(),
+        };
+        match self.decoder.encoder() {
+            Some(device) => device.look(&wanted, (reference.number(), reference.picture())),
+            None => Ok(Field::new(self.params.size)),
+        }
     }
 
     /// Finds the vectors of a picture whose samples the stream keeps as `own`.

@@ -3,7 +3,6 @@
 //! It stands on the voices, of which each predicts in its own way by the rules of [`crate::motion`]; the search and the code
 //! of the vectors are the same Rust for all of them.
 
-mod contexts;
 mod cost;
 mod decoder;
 mod dering;
@@ -19,10 +18,14 @@ mod slice;
 pub(crate) mod tests;
 mod voice;
 
+#[cfg(test)]
+pub(crate) use cost::Costs;
 pub use decoder::State;
 pub(crate) use decoder::{StateDecoder, on_the_processor as decoder_on_the_processor, open_state_decoder};
 pub(crate) use encoder::{PredictedEncoder, encoder_on_the_processor, open_predicted_encoder};
 pub use group::Groups;
 pub use search::Effort;
+#[cfg(test)]
+pub(crate) use search::{Overlapped, Search};
 #[cfg(test)]
 pub(crate) use slice::tests::any_field;

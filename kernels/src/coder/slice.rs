@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::contexts::{
+use crate::motion::contexts::{
     DIGIT, EXPONENT, EXPONENTS, FILTERED, Learnt, QUARTER, SIGN, SPLIT, ZERO, filtered_near, of_part, quartered_near,
     split_near,
 };

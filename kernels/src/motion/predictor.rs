@@ -11,6 +11,7 @@ use super::dering::{Dering, Gains};
 #[cfg(test)]
 use super::field::Motion;
 use super::field::{Field, UNIT};
+use super::search::Wanted;
 use crate::{
     BackendInfo, DecodeError, DecodeTimes, EncodeError, EncodeTimes, FrameDecoder, FrameEncoder, Picture, PictureRef,
     Target,
@@ -68,6 +69,12 @@ pub(crate) trait ResidualDecoder: FrameDecoder {
 pub(crate) trait DeviceEncoder {
     /// Brings a picture, of the stream's size, to the device, which goes on with it while vectors are looked for.
     fn bring(&mut self, picture: PictureRef<'_>) -> Result<(), EncodeError>;
+
+    /// Returns true if this device looks for vectors itself: one beside the processor does.
+    fn looks(&self) -> bool;
+
+    /// Looks for vectors of the picture brought last in a state, which has this number.
+    fn look(&mut self, wanted: &Wanted<'_>, from: (u64, &Picture)) -> Result<Field, EncodeError>;
 
     /// Starts to predict it with these vectors from a state, which has this number, and to transform what that leaves.
     fn predict(&mut self, field: &Field, from: (u64, &Picture)) -> Result<(), EncodeError>;

@@ -10,16 +10,13 @@ use rayon::prelude::*;
 
 use super::coarse::Coarse;
 use super::sums::start;
-use super::{Effort, PARTS, Search, add, neighbour};
+use super::{Effort, Search, add, neighbour};
 use crate::cpu::motion::square::{difference_16, difference_32, difference_of_half_32};
 use crate::motion::field::{Field, Motion, UNIT, UNIT_CELLS, median};
 use crate::motion::overlap::one;
+use crate::motion::search::{NEIGHBOUR_STRIDE, PARTS, STRIDE};
 
-/// Offset at which the search around a vector begins, quarters of a sample.
-const STRIDE: i32 = 8;
-/// The same around one that a neighbour has found.
-const NEIGHBOUR_STRIDE: i32 = 2;
-/// The same around one that is good enough.
+/// Offset at which the search around a vector begins that is good enough, quarters of a sample.
 const ENOUGH_STRIDE: i32 = 1;
 /// Units after which the clock is looked at.
 const LOOK_UNITS: usize = 16;
@@ -138,7 +135,7 @@ impl Search<'_> {
 
     /// Returns what a unit differs from its prediction by this vector, in [`PARTS`]; `most`: a sum of samples that is enough to know.
     #[inline(always)]
-    fn difference_of_unit(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
+    pub(super) fn difference_of_unit(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
         let [left, top] = [x, y].map(|at| (UNIT * at) as i32);
         let (source, taps) = (self.source.from(left, top), self.taps(left, top, vector));
         u64::from(difference_16(source, self.source.pitch, taps, most)) * PARTS
@@ -153,7 +150,7 @@ impl Search<'_> {
 
     /// Returns the same of its window.
     #[inline(always)]
-    fn difference_of_window(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
+    pub(super) fn difference_of_window(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
         let (source, taps) = (self.source.from(start(x), start(y)), self.taps(start(x), start(y), vector));
         u64::from(difference_32(source, self.source.pitch, taps, most)) * (PARTS / 4)
     }

@@ -3,13 +3,14 @@
 use rayon::prelude::*;
 
 use super::sums::{Overlapped, Profile, Rows, SQUARE, joined, start};
-use super::{Effort, PARTS, Search, add};
+use super::{Effort, Search, add};
 use crate::coder::slice::units;
 use crate::cpu::motion::square::{
     add_48, difference_of_half_32, difference_of_sums_48, difference_with_48, predict_48,
 };
 use crate::motion::field::{BLOCK_CELLS, Field, Motion, UNIT, UNIT_CELLS};
 use crate::motion::overlap::one;
+use crate::motion::search::PARTS;
 
 const BLOCK: usize = 2 * UNIT;
 /// Motions of a block that are tried with its overlap, with low effort: those nearest without it.

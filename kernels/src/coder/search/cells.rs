@@ -3,16 +3,12 @@
 use rayon::prelude::*;
 
 use super::sums::{Overlapped, Profile, Rows, start};
-use super::{CROSS, PARTS, Search, add, neighbour};
+use super::{CROSS, Search, add, neighbour};
 use crate::cpu::motion::overlap::blend_row;
 use crate::cpu::motion::square::{add_32, difference_16, difference_of_sums_32, difference_with_32};
 use crate::motion::field::{CELL, CELL_WEIGHT, Field, Motion, UNIT, UNIT_CELLS, WINDOW};
 use crate::motion::overlap::{one, rising_cell};
-
-/// Bits that quartering a unit must be able to save, in differences, to be tried.
-const QUARTER_BITS: u64 = 20;
-/// Offset at which the search around a cell's vector begins, quarters of a sample.
-const STRIDE: i32 = 2;
+use crate::motion::search::{CELL_STRIDE, PARTS, QUARTER_BITS};
 
 impl Search<'_> {
     /// Quarters the units whose cells are better apart.
@@ -76,7 +72,7 @@ impl Search<'_> {
                 let difference = difference_16(source, source_pitch, self.taps(left, top, vector), most);
                 u64::from(difference) * (PARTS / 4) + bits
             };
-            let vector = self.best(cost, &candidates, |_| STRIDE).0;
+            let vector = self.best(cost, &candidates, |_| CELL_STRIDE).0;
             *cell = Motion::vector(vector[0], vector[1]);
             bits_quartered += costs.of(*cell);
             field.fill(at_x, at_y, 1, *cell);

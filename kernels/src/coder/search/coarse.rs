@@ -4,13 +4,10 @@ use picture::frame::FrameSize;
 use picture::pyramid::Rect;
 use rayon::prelude::*;
 
-use crate::cpu::motion::nearest::{PITCH, RANGE, REACH, SIDE, nearest};
-use crate::motion::field::{UNIT, WINDOW};
+use crate::cpu::motion::nearest::{PITCH, REACH, nearest};
+use crate::motion::field::UNIT;
 use crate::motion::overlap::mean;
-
-/// Side of the squares.
-const COARSE: usize = 4;
-const _: () = assert!(SIDE == WINDOW / COARSE, "a unit and its overlap are as large as a window");
+use crate::motion::search::{COARSE, COARSE_RANGE as RANGE, COARSE_SIDE as SIDE};
 
 /// Means of squares of luma.
 pub(super) struct Coarse {

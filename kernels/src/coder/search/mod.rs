@@ -8,6 +8,8 @@
 //! Planes and sums have a border, so that every window is whole: what lies outside counts as the outermost samples.
 
 mod alone;
+#[cfg(test)]
+mod apart;
 mod blocks;
 mod cells;
 mod coarse;
@@ -24,15 +26,9 @@ use crate::cpu::motion::square::{Taps, predict_32};
 use crate::motion::field::{Field, Motion, WINDOW};
 use crate::motion::overlap::{mean, one};
 use crate::motion::predictor::plane_size;
+use crate::motion::search::{QUIET_BITS, STEPS};
 use coarse::Coarse;
 pub(crate) use sums::Overlapped;
-
-/// Parts of a difference of one sample.
-const PARTS: u64 = 256;
-/// Steps of one stride or another that a search takes at most.
-const STEPS: usize = 24;
-/// Bits that a vector's differences and its own are worth together, for which no better one is looked for.
-const QUIET_BITS: u64 = 4;
 
 const CROSS: [[i32; 2]; 4] = [[1, 0], [-1, 0], [0, 1], [0, -1]];
 
@@ -55,6 +51,17 @@ pub enum Effort {
     High,
 }
 
+impl Effort {
+    /// Returns how often units are moved with their overlap.
+    pub(crate) fn rounds(self) -> usize {
+        match self {
+            Self::Still | Self::Last | Self::Near | Self::Low => 0,
+            Self::Medium => 1,
+            Self::High => 2,
+        }
+    }
+}
+
 /// A search for the motion of a picture, and its settings.
 pub(crate) struct Search<'a> {
     pub(crate) chroma: Chroma,
@@ -67,7 +74,7 @@ pub(crate) struct Search<'a> {
     /// Planes of the picture.
     pub(crate) planes: &'a [&'a [u8]],
     pub(crate) costs: &'a Costs,
-    /// The worth of a sixteenth of a bit, in [`PARTS`] of a difference.
+    /// The worth of a sixteenth of a bit, in [`PARTS`](crate::motion::search::PARTS) of a difference.
     pub(crate) lambda: u64,
     pub(crate) effort: Effort,
     /// Returns true once nothing is to be looked for any more: parts whose turn comes then take the best of what is at hand.
@@ -91,15 +98,20 @@ impl Search<'_> {
             self.join_alike(&mut field);
             return field;
         }
-        self.overlap(&field, overlapped);
-        self.join(&mut field, overlapped);
-        if self.effort > Effort::Low {
-            for _ in 0..if self.effort == Effort::High { 2 } else { 1 } {
-                self.search_overlapped(&mut field, overlapped);
-            }
-            self.quarter(&mut field, overlapped);
-        }
+        self.refine(&mut field, overlapped, self.effort.rounds());
         field
+    }
+
+    /// Makes the sums of units of their own and joins them; if they are moved so many times with their overlap, quarters them, too.
+    pub(crate) fn refine(&self, field: &mut Field, overlapped: &mut Overlapped, rounds: usize) {
+        self.overlap(field, overlapped);
+        self.join(field, overlapped);
+        for _ in 0..rounds {
+            self.search_overlapped(field, overlapped);
+        }
+        if rounds > 0 {
+            self.quarter(field, overlapped);
+        }
     }
 
     /// The worth of sixteenths of a bit.

@@ -3,10 +3,11 @@
 use rayon::prelude::*;
 
 use super::sums::{Overlapped, Profile, Rows, start};
-use super::{CROSS, PARTS, QUIET_BITS, Search, add, neighbour};
+use super::{CROSS, Search, add, neighbour};
 use crate::cpu::motion::square::{add_32, difference_of_sums_32, difference_with_32};
 use crate::motion::field::{Field, Motion, UNIT, UNIT_CELLS, WINDOW};
 use crate::motion::overlap::one;
+use crate::motion::search::{PARTS, QUIET_BITS};
 
 impl Search<'_> {
     /// Each unit of its own with all that others predict in its window.

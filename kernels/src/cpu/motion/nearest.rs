@@ -1,11 +1,8 @@
 //! The vector by which a small square is found in a larger one, of all there are: those of one row at once.
 
 use crate::cpu::simd::multiversion;
+use crate::motion::search::{COARSE_RANGE as RANGE, COARSE_SIDE as SIDE};
 
-/// Side of the small square.
-pub(crate) const SIDE: usize = 8;
-/// Largest component of a vector.
-pub(crate) const RANGE: i32 = 12;
 /// Side of the large square.
 pub(crate) const REACH: usize = SIDE + 2 * RANGE as usize;
 /// Samples from one of its rows to the next: what lies behind a row counts for nothing.

@@ -56,9 +56,14 @@ impl ChannelPrediction {
         Ok(Self { halves, compensate, groups: units.map(|units| units + 1) })
     }
 
-    /// Starts to make the plane `out` from `state`, another one of the same size; returns the events of the kernels, if the queue
+    /// Returns the planes of whole and half samples of luma that predictions are made from.
+    pub(crate) fn halves(&self) -> Option<&Buffer<u8>> {
+        self.halves.as_ref().map(|halves| &halves.planes)
+    }
+
+    /// Predicts from `state` from now on, a plane of the same size as what is made; returns the events of the kernels, if the queue
     /// notes them.
-    pub(crate) fn run(&self, queue: &Queue, state: &Buffer<u8>, out: &Buffer<u8>) -> Result<Vec<Event>> {
+    pub(crate) fn refer(&self, queue: &Queue, state: &Buffer<u8>) -> Result<Vec<Event>> {
         let group_size = [queue.device().tuning.group_size, 1];
         let mut events = Vec::new();
         if let Some(halves) = &self.halves {
@@ -68,9 +73,13 @@ impl ChannelPrediction {
         } else {
             self.compensate.set("from", state.arg())?;
         }
-        self.compensate.set("out", out.arg())?;
-        events.extend(queue.launch_marked(&self.compensate, self.groups, group_size)?);
         Ok(events)
+    }
+
+    /// Starts to make the plane `out`, another one than that referred to; returns the kernel's event, likewise.
+    pub(crate) fn run(&self, queue: &Queue, out: &Buffer<u8>) -> Result<Option<Event>> {
+        self.compensate.set("out", out.arg())?;
+        queue.launch_marked(&self.compensate, self.groups, [queue.device().tuning.group_size, 1])
     }
 }
 

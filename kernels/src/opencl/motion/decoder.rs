@@ -136,7 +136,8 @@ impl OpenClPredictedDecoder {
         if index > 0 {
             pipeline.queue.wait_for(std::slice::from_ref(cells))?;
         }
-        let compensating = self.predictions[index].run(&pipeline.queue, from, to)?;
+        let mut compensating = self.predictions[index].refer(&pipeline.queue, from)?;
+        compensating.extend(self.predictions[index].run(&pipeline.queue, to)?);
         if let Some(first) = compensating.first() {
             pipeline.end(DeviceStage::Transform, first, recorder);
         }

@@ -18,10 +18,12 @@ use super::decoder::OpenClPredictedDecoder;
 use super::dering::{ChannelDering, ChannelGains};
 use super::params::FieldCells;
 use super::residual::{ChannelResidual, Distances};
+use super::search::DeviceSearch;
 use super::states::Place;
 use crate::motion::dering::{Dering, Gains};
 use crate::motion::field::Field;
 use crate::motion::predictor::{DeviceDecoder, DeviceEncoder, planes};
+use crate::motion::search::Wanted;
 use crate::opencl::quad::block_coder::FrameCoder;
 use crate::opencl::quad::blocks::{ChannelBlocks, Square};
 use crate::opencl::quad::encoder::areas_and_rate;
@@ -46,6 +48,10 @@ pub(crate) struct OpenClPredictedEncoder {
     distances: Distances,
     gains: ChannelGains,
     cells: FieldCells,
+    /// On a device that looks for vectors itself.
+    search: Option<DeviceSearch>,
+    /// Place of the state that they were looked for in, until they are used.
+    looked: Option<Place>,
     staging: Vec<Pinned<u8>>,
     /// Place of the prediction of the frame in work, and later of its state.
     place: Place,
@@ -101,6 +107,12 @@ impl OpenClPredictedEncoder {
             channels[0].residual.source(),
             decoder.states.plane(place, 0),
         )?;
+        let search = device.tuning.search.then(|| {
+            let halves = channels[0].prediction.halves().unwrap_or(decoder.states.plane(place, 0));
+            let luma = [channels[0].residual.source(), halves, decoder.states.plane(place, 0)];
+            DeviceSearch::new(&pipelines, (params.chroma, params.size), luma)
+        });
+        let search = search.transpose()?;
         let (areas, rate) = areas_and_rate(device, layout.blocks().len());
         Ok(Self {
             params: *params,
@@ -112,6 +124,8 @@ impl OpenClPredictedEncoder {
             distances,
             gains,
             cells,
+            search,
+            looked: None,
             staging,
             place,
             header: FrameHeader { step: StepIndex::MAX, fine_blocks: 0 },
@@ -130,6 +144,19 @@ impl OpenClPredictedEncoder {
         self.uploads.planes(pipelines, picture, recorder)
     }
 
+    fn run_look(&mut self, wanted: &Wanted<'_>, (number, picture): (u64, &Picture)) -> Result<Field> {
+        let FrameCoder { pipelines, recorder, .. } = &mut self.coder;
+        let planes = planes(self.params.chroma, self.params.size, picture.data());
+        let states = &mut self.decoder.states;
+        let from = states.bring((number, &planes[..]), pipelines, &mut self.staging, recorder)?;
+        let (queue, state) = (&pipelines[0].queue, states.plane(from, 0));
+        self.channels[0].prediction.refer(queue, state)?;
+        self.looked = Some(from);
+        // Nobody asks a device that does not look.
+        let Some(search) = &mut self.search else { return Ok(Field::new(self.params.size)) };
+        search.run(pipelines, wanted, state)
+    }
+
     fn run_predict(&mut self, field: &Field, (number, picture): (u64, &Picture)) -> Result<()> {
         let FrameCoder { pipelines, recorder, .. } = &mut self.coder;
         let cells = self.cells.upload(&pipelines[0].queue, field, recorder)?;
@@ -144,7 +171,11 @@ impl OpenClPredictedEncoder {
                 queue.wait_for(std::slice::from_ref(&cells))?;
             }
             let prediction = states.plane(self.place, index);
-            let mut compensating = channel.prediction.run(queue, states.plane(from, index), prediction)?;
+            let mut compensating = Vec::new();
+            if index > 0 || self.looked.take() != Some(from) {
+                compensating.extend(channel.prediction.refer(queue, states.plane(from, index))?);
+            }
+            compensating.extend(channel.prediction.run(queue, prediction)?);
             if index == 0 {
                 compensating.extend(self.distances.run(queue, prediction)?);
             }
@@ -228,6 +259,15 @@ impl DeviceEncoder for OpenClPredictedEncoder {
     fn bring(&mut self, picture: PictureRef<'_>) -> Result<(), EncodeError> {
         check_picture(picture, self.params.size)?;
         let result = self.run_bring(picture);
+        Ok(self.settle(result)?)
+    }
+
+    fn looks(&self) -> bool {
+        self.search.is_some()
+    }
+
+    fn look(&mut self, wanted: &Wanted<'_>, from: (u64, &Picture)) -> Result<Field, EncodeError> {
+        let result = self.run_look(wanted, from);
         Ok(self.settle(result)?)
     }
 

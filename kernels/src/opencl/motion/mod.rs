@@ -9,6 +9,9 @@ pub(crate) mod encoder;
 mod encoder_tests;
 pub(crate) mod params;
 mod residual;
+mod search;
+#[cfg(test)]
+mod search_tests;
 mod states;
 #[cfg(test)]
 mod tests;

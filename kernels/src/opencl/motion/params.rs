@@ -10,9 +10,11 @@ use picture::frame::{Channel, FrameSize};
 use picture::params::Boundary;
 
 use crate::motion::ACTIVITY_SIDE;
+use crate::motion::contexts::{CONTEXTS, EXPONENTS, FLAT, QUARTER, SAME, SPLIT, ZERO};
 use crate::motion::dering::{GAINS_STEP, STRENGTHS, SUM_BITS, TAPS};
-use crate::motion::field::{CELL_WEIGHT, Field, HALF_TAPS, Motion, UNIT, UNIT_CELLS, Unit};
+use crate::motion::field::{BLOCK_CELLS, CELL_WEIGHT, Field, HALF_TAPS, Motion, UNIT, UNIT_CELLS, Unit, VECTOR_MAX};
 use crate::motion::overlap::{WEIGHT, rising, rising_cell};
+use crate::motion::search;
 use crate::opencl::transform::params;
 
 /// Samples around the planes of whole and half samples: the taps of a half one that far outside lie all beyond the end.
@@ -22,8 +24,19 @@ const CELLS: usize = UNIT_CELLS * UNIT_CELLS;
 
 const HALVES: [&str; 2] =
     [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/compensate_halves.cl")];
-const COMPENSATE: [&str; 2] =
-    [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/compensate.cl")];
+const COMPENSATE: [&str; 3] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/motion/quarters.cl"),
+    include_str!("../../../cl/motion/compensate.cl"),
+];
+const SEARCH: [&str; 6] = [
+    include_str!("../../../cl/shared/common.cl"),
+    include_str!("../../../cl/transform/colour.cl"),
+    include_str!("../../../cl/motion/quarters.cl"),
+    include_str!("../../../cl/motion/search.cl"),
+    include_str!("../../../cl/motion/search_alone.cl"),
+    include_str!("../../../cl/motion/search_overlap.cl"),
+];
 const DERING: [&str; 2] = [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/dering.cl")];
 const RESIDUAL: [&str; 3] = [
     include_str!("../../../cl/shared/common.cl"),
@@ -39,6 +52,14 @@ layout! {
         uint motion;
         /// 1 if it is flat.
         uint is_flat;
+    }
+}
+
+impl From<Cell> for Motion {
+    fn from(cell: Cell) -> Self {
+        let [x, y] = [cell.motion as u16, (cell.motion >> 16) as u16].map(u16::cast_signed);
+        let [luma, cb, cr, _] = cell.motion.to_le_bytes();
+        if cell.is_flat > 0 { Self::Flat([luma, cb, cr]) } else { Self::Vector { x, y } }
     }
 }
 
@@ -122,6 +143,39 @@ pub(crate) fn compensate_program(device: &Device, side: usize, eighths: usize, a
         .line(&table("RISING_CELL", "uint", (0..side / 2).map(|at| rising_cell(at, side).into())))
         .layout::<Cell>();
     device.build(&header, &COMPENSATE)
+}
+
+/// Returns the kernels of the search for vectors, likewise.
+pub(crate) fn search_program(device: &Device) -> Result<Program> {
+    let header = params::header(&device.tuning, Boundary::Symmetric)
+        .define("BORDER", BORDER)
+        .define("UNIT_SIDE", UNIT)
+        .define("UNIT_CELLS", UNIT_CELLS)
+        .define("BLOCK_CELLS", BLOCK_CELLS)
+        .define("WEIGHT", WEIGHT)
+        .define("CELL_WEIGHT", CELL_WEIGHT)
+        .define("VECTOR_MAX", VECTOR_MAX)
+        .define("CONTEXTS", CONTEXTS)
+        .define("EXPONENTS", EXPONENTS)
+        .define("SPLIT", SPLIT)
+        .define("QUARTER", QUARTER)
+        .define("FLAT", FLAT)
+        .define("SAME", SAME)
+        .define("COMPONENT_ZERO", ZERO)
+        .define("PARTS", search::PARTS)
+        .define("STEPS", search::STEPS)
+        .define("QUIET_BITS", search::QUIET_BITS)
+        .define("QUARTER_BITS", search::QUARTER_BITS)
+        .define("STRIDE", search::STRIDE)
+        .define("NEIGHBOUR_STRIDE", search::NEIGHBOUR_STRIDE)
+        .define("CELL_STRIDE", search::CELL_STRIDE)
+        .define("COARSE", search::COARSE)
+        .define("COARSE_SIDE", search::COARSE_SIDE)
+        .define("COARSE_RANGE", search::COARSE_RANGE)
+        .line(&table("RISING", "uint", (0..UNIT).map(|at| rising(at, UNIT).into())))
+        .line(&table("RISING_CELL", "uint", (0..UNIT / 2).map(|at| rising_cell(at, UNIT).into())))
+        .layout::<Cell>();
+    device.build(&header, &SEARCH)
 }
 
 /// Returns the kernels for what a prediction leaves, likewise.

@@ -65,7 +65,8 @@ fn on_device(
         let plane = (chroma, state.size(), channel);
         let residual = residual.as_ref().map(|residual| (residual, size.width() + GAP));
         let prediction = ChannelPrediction::new(&queue, plane, field.units(), &cells, residual, &to).unwrap();
-        prediction.run(&queue, &from, &to).unwrap();
+        prediction.refer(&queue, &from).unwrap();
+        prediction.run(&queue, &to).unwrap();
         let mut there = queue.pinned(size.pixels()).unwrap();
         queue.download(&to, &mut there, size.pixels()).unwrap();
         queue.finish().unwrap();

@@ -38,7 +38,7 @@ const COLUMNS: [&str; 16] = [
 pub(crate) fn run(args: &BenchArgs, compute: &ComputeArgs) -> Result<Table> {
     let mut table = Table::new(&COLUMNS);
     table.note(format!("the picture moves by {} samples across and {} down", 2 * MOVED[0], 2 * MOVED[1]));
-    table.note("vectors are looked for on the processor, for every backend");
+    table.note("motion_ms: the search and the code of its vectors; a graphics card looks for them itself");
     table.note(
         "vectors_to_bytes_ms: from the vectors to the bytes of the whole frame; encode_ms: all, with the next state",
     );

@@ -1,31 +1,31 @@
 //! The contexts of the decisions in a slice, and their probabilities, which learn within it.
 
-use crate::motion::dering::Dering;
-use crate::motion::field::{BLOCK_CELLS, Field};
+use super::dering::Dering;
+use super::field::{BLOCK_CELLS, Field};
 use crate::tables::PROBABILITY_BITS;
 
 /// Bits of a component's difference beyond which no encoder goes.
-pub(super) const EXPONENTS: usize = 12;
+pub(crate) const EXPONENTS: usize = 12;
 /// First context of "the block is split", by how many of the blocks beside and above are.
-pub(super) const SPLIT: usize = 0;
+pub(crate) const SPLIT: usize = 0;
 /// First context of "the unit is quartered", by how many of the units beside and above are.
-pub(super) const QUARTER: usize = SPLIT + 3;
+pub(crate) const QUARTER: usize = SPLIT + 3;
 /// First context of "the part is flat", by how many of the parts beside and above are.
-pub(super) const FLAT: usize = QUARTER + 3;
+pub(crate) const FLAT: usize = QUARTER + 3;
 /// First context of "the vector is the expected one", by size of the part, how much the neighbours differ and whether zero
 /// is expected.
-pub(super) const SAME: usize = FLAT + 3;
+pub(crate) const SAME: usize = FLAT + 3;
 /// First context of "a component of the difference is 0", by axis; after a first one of 0 the second is not asked about.
-pub(super) const ZERO: usize = SAME + 3 * 3 * 2;
+pub(crate) const ZERO: usize = SAME + 3 * 3 * 2;
 /// First context of "the magnitude has another binary digit", by axis and digits so far.
-pub(super) const EXPONENT: usize = ZERO + 2;
+pub(crate) const EXPONENT: usize = ZERO + 2;
 /// First context of the digit behind the first one, by axis and number of digits.
-pub(super) const DIGIT: usize = EXPONENT + 2 * EXPONENTS;
+pub(crate) const DIGIT: usize = EXPONENT + 2 * EXPONENTS;
 /// The sign of a component, by axis.
-pub(super) const SIGN: usize = DIGIT + 2 * EXPONENTS;
+pub(crate) const SIGN: usize = DIGIT + 2 * EXPONENTS;
 /// First context of "the square is filtered", by how many of the squares beside and above are.
-pub(super) const FILTERED: usize = SIGN + 2;
-pub(super) const CONTEXTS: usize = FILTERED + 3;
+pub(crate) const FILTERED: usize = SIGN + 2;
+pub(crate) const CONTEXTS: usize = FILTERED + 3;
 
 /// Parts of a probability while it is learnt.
 const ONE: u32 = 1 << 16;
@@ -68,24 +68,24 @@ const fn start() -> [u8; CONTEXTS] {
 
 /// Probabilities of a 1 in every context, as a slice leaves them.
 #[derive(Clone, Debug)]
-pub(super) struct Learnt {
+pub(crate) struct Learnt {
     ones: [u32; CONTEXTS],
     seen: [u8; CONTEXTS],
 }
 
 impl Learnt {
     /// Returns the state at the start of a slice.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { ones: START.map(|start| u32::from(start) << 8), seen: [0; CONTEXTS] }
     }
 
     /// Returns the probability of a 1, of 2^12.
-    pub(super) fn of_one(&self, context: usize) -> u32 {
+    pub(crate) fn of_one(&self, context: usize) -> u32 {
         (self.ones[context] >> 4).clamp(LEAST, (1 << PROBABILITY_BITS) - LEAST)
     }
 
     /// Goes towards the bit seen.
-    pub(super) fn learn(&mut self, context: usize, bit: bool) {
+    pub(crate) fn learn(&mut self, context: usize, bit: bool) {
         let (ones, seen) = (&mut self.ones[context], &mut self.seen[context]);
         let rate = if *seen < QUICK_BITS { QUICK } else { SLOW };
         *seen = seen.saturating_add(1);
@@ -98,25 +98,25 @@ impl Learnt {
 }
 
 /// Returns the number of blocks beside and above block (x, y) that are split; its slice begins with row `first`.
-pub(super) fn split_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
+pub(crate) fn split_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
     let left = x > 0 && !field.is_whole(x - 1, y);
     usize::from(left) + usize::from(y > first && !field.is_whole(x, y - 1))
 }
 
 /// Returns the number of quartered units beside and above unit (x, y), likewise.
-pub(super) fn quartered_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
+pub(crate) fn quartered_near(field: &Field, x: usize, y: usize, first: usize) -> usize {
     let left = x > 0 && field.is_quartered(x - 1, y);
     usize::from(left) + usize::from(y > first && field.is_quartered(x, y - 1))
 }
 
 /// Returns the number of squares beside and above square (x, y) that are filtered, likewise.
-pub(super) fn filtered_near(dering: &Dering, x: usize, y: usize, first: usize) -> usize {
+pub(crate) fn filtered_near(dering: &Dering, x: usize, y: usize, first: usize) -> usize {
     let left = x > 0 && dering.at(x - 1, y) > 0;
     usize::from(left) + usize::from(y > first && dering.at(x, y - 1) > 0)
 }
 
 /// Returns the contexts of [`FLAT`] and [`SAME`] of a part, and the vector expected.
-pub(super) fn of_part(field: &Field, x: usize, y: usize, side: usize) -> (usize, usize, [i32; 2]) {
+pub(crate) fn of_part(field: &Field, x: usize, y: usize, side: usize) -> (usize, usize, [i32; 2]) {
     let first = BLOCK_CELLS * field.layout().rows_of(field.layout().slice_of(y / BLOCK_CELLS)).start;
     let left = x > 0 && field.cell(x - 1, y).is_flat();
     let flat = usize::from(left) + usize::from(y > first && field.cell(x, y - 1).is_flat());
@@ -125,7 +125,7 @@ pub(super) fn of_part(field: &Field, x: usize, y: usize, side: usize) -> (usize,
 }
 
 /// The context of [`SAME`] of a part of `side` cells whose neighbours differ so much.
-pub(super) fn same_context(side: usize, differ: usize, expected: [i32; 2]) -> usize {
+pub(crate) fn same_context(side: usize, differ: usize, expected: [i32; 2]) -> usize {
     let size = side.ilog2() as usize;
     SAME + 6 * size + 2 * differ + usize::from(expected == [0, 0])
 }
