@@ -4,7 +4,7 @@
 //! motion CLIP.y4m..
 //! ```
 //! Clips are 4:2:0 with 8 bits. `STEPS`, `EFFORTS` and `FRAMES` in the environment say which quantiser steps or bytes a frame (as
-//! `8000B`), which efforts and how many frames; times are of the second half of the frames, of all threads together, the least of `REPEATS` runs.
+//! `8000B`), which efforts and how many frames, and `BACKEND=opencl` that a card codes; times are of the second half of the frames, of all threads together, the least of `REPEATS` runs.
 
 use std::time::Duration;
 
@@ -49,6 +49,10 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
+fn backend() -> BackendChoice {
+    if asked("BACKEND", "cpu") == "opencl" { BackendChoice::Opencl } else { BackendChoice::Cpu }
+}
+
 #[allow(clippy::disallowed_methods, reason = "reads its settings")]
 fn asked(name: &str, default: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| default.to_owned())
@@ -81,8 +85,8 @@ impl Figures {
             "high" => Effort::High,
             other => bail!("{other} is no effort: still, near, low, medium or high"),
         };
-        let mut encoder = ClipEncoder::open(params, 1, effort, BackendChoice::Cpu)?;
-        let mut decoder = ClipDecoder::open(params, BackendChoice::Cpu)?;
+        let mut encoder = ClipEncoder::open(params, 1, effort, backend())?;
+        let mut decoder = ClipDecoder::open(params, backend())?;
         let mut out = Picture::for_stream(params.chroma, params.size);
         let luma = params.size.pixels();
         let (mut coded, mut vectors, mut psnr, mut times) = (0, 0, 0.0, [Duration::ZERO; 2]);

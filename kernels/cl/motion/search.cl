@@ -6,12 +6,18 @@
 // Shapes: `halves` is the planes of compensate_halves.cl of the reference's luma, `source` the width x height bytes of the picture's. A
 //   field's cells are those of all its blocks, row by row; `marks` has 1 for each block that is whole and then for each unit that is
 //   quartered. `costs` has two of each context, the magnitudes of two axes, and lambda, the lower word first.
-// Defines: CONTEXTS, FLAT, SAME, COMPONENT_ZERO, SPLIT, QUARTER, EXPONENTS, BLOCK_CELLS, UNIT_CELLS, UNIT_SIDE, WEIGHT, CELL_WEIGHT, RISING,
+// Defines: CONTEXTS, FLAT, SAME, COMPONENT_ZERO, SPLIT, QUARTER, EXPONENTS, BLOCK_CELLS, UNIT_CELLS, UNIT_SIDE, UNIT_LOG, WEIGHT, CELL_WEIGHT, RISING,
 //   RISING_CELL, VECTOR_MAX, PARTS, STEPS, QUIET_BITS, Cell (src/opencl/motion/params.rs).
 
 #define WINDOW (2 * UNIT_SIDE)
-// Vectors that are compared at once.
-#define BATCH 4
+// Most vectors or motions that are compared at once.
+#define CANDIDATES 11
+// Least work-items that compare one of them together, in groups that have so many: they read neighbouring samples.
+#define TEAM_MIN 16
+// Sums that work-items add to instead of one, so that fewer of them wait for each other.
+#define SPREAD 8
+// As EACH, in groups of any size.
+#define EACH_OF(i, from, to) (int i = (from) + (int)get_local_id(0); i < (to); i += (int)get_local_size(0))
 #define LAMBDA (2 * CONTEXTS + 2 * EXPONENTS)
 
 typedef struct {
@@ -41,13 +47,21 @@ typedef struct {
     int pitch, count;
 } Taps;
 
-// A square that is compared, and the worth of its differences.
+// A square of 2^side_log x 2^side_log samples that is compared, by one of 2^step_log rows, and the worth of its differences.
 typedef struct {
     Plane from;
     __local const uchar *own;
-    int left, top, side;
+    int left, top, side_log, step_log;
     uint worth;
 } Square;
+
+// Memory of a group that compares. What lives across barriers lies here and not in arrays of each work-item, which some compilers lose in
+// loops.
+typedef struct {
+    uint sums[CANDIDATES * SPREAD];
+    uint bits[CANDIDATES];
+    int2 around[4];
+} Shared;
 
 INLINE Field field_of(__global Cell *cells, __global uchar *marks, int width, int height, int slice_rows)
 {
@@ -282,21 +296,11 @@ INLINE uint tapped(Plane from, Taps taps, int left, int top, int2 vector, int co
     }
 }
 
-// Vectors of a unit or cell that are compared.
-#define CANDIDATES 11
-
-// Memory of a group that compares vectors. What lives across barriers lies here and not in arrays of each work-item, which some compilers
-// lose in loops.
-typedef struct {
-    uint sums[BATCH];
-    int2 around[BATCH];
-} Shared;
-
 // Makes the sum of the group out of those of its work-items.
 INLINE uint add_up(uint own, __local uint *sum)
 {
     SYNC;
-    for EACH(i, 0, 1)
+    for EACH_OF(i, 0, 1)
         *sum = 0;
     SYNC;
     atomic_add(sum, own);
@@ -304,26 +308,86 @@ INLINE uint add_up(uint own, __local uint *sum)
     return *sum;
 }
 
-// Compares a square with what each of a few vectors makes of it; keeps the cheapest.
-INLINE void compare(Square square, Part part, __local const int2 *vectors, int count, Found *found, __local uint *sums)
+// Makes the sums of candidates ready to be added to.
+INLINE void clear_sums(__local Shared *shared)
+{
+    for EACH_OF(i, 0, CANDIDATES * SPREAD)
+        shared->sums[i] = 0;
+}
+
+INLINE void add_to(__local Shared *shared, int candidate, uint sum)
+{
+    atomic_add(&shared->sums[SPREAD * candidate + get_local_id(0) % SPREAD], sum);
+}
+
+INLINE uint sum_of(__local const Shared *shared, int candidate)
+{
+    uint sum = 0;
+    for (int i = 0; i < SPREAD; i++)
+        sum += shared->sums[SPREAD * candidate + i];
+    return sum;
+}
+
+// A part of the group's work-items, which compares one of several candidates while others compare others.
+typedef struct {
+    int size, place, number, count;
+} Team;
+
+// The work-item's team, where there are `count` candidates, at most 16.
+INLINE Team team_for(int count)
+{
+    int all = get_local_size(0), own = get_local_id(0);
+    int parts = count <= 1 ? 1 : (count <= 2 ? 2 : (count <= 4 ? 4 : (count <= 8 ? 8 : 16)));
+    int size = max(all / parts, min(TEAM_MIN, all));
+    Team team = {size, own % size, own / size, all / size};
+    return team;
+}
+
+#define EACH_OF_TEAMS(k, count) (int k = team.number; k < (count); k += team.count)
+#define EACH_OF_TEAM(i, to) (int i = team.place; i < (to); i += team.size)
+
+// The work-item's part of the difference of a square from what a vector makes of it.
+INLINE uint difference_of(Square square, Team team, Taps taps, int2 vector)
+{
+    uint sum = 0;
+    int side = 1 << square.side_log;
+    __global const uchar *samples = square.from.samples;
+#define ADD(value)                                                                     \
+    for EACH_OF_TEAM(i, side * side >> square.step_log) {                              \
+        int column = i & (side - 1), row = i >> square.side_log << square.step_log;    \
+        uint at = (uint)row * taps.pitch + column;                                     \
+        sum += abs((int)square.own[row * side + column] - (int)(value));               \
+    }
+    switch (taps.count) {
+    case 1:
+        ADD(samples[taps.first + at]);
+        break;
+    case 2:
+        ADD((samples[taps.first + at] + samples[taps.both + at] + 1) >> 1);
+        break;
+    default:
+        ADD(tapped(square.from, taps, square.left, square.top, vector, column, row));
+    }
+#undef ADD
+    return sum;
+}
+
+// Compares a square with what each of `count` vectors makes of it; keeps the cheapest.
+INLINE void compare(Square square, Part part, __local const int2 *vectors, int count, Found *found, __local Shared *shared)
 {
     SYNC;
-    for EACH(k, 0, BATCH)
-        sums[k] = 0;
+    clear_sums(shared);
     SYNC;
-    for (int k = 0; k < count; k++) {
+    Team team = team_for(count);
+    for EACH_OF_TEAMS(k, count) {
         int2 vector = vectors[k];
-        Taps taps = taps_of(square.from, square.left, square.top, square.side, vector);
-        uint sum = 0;
-        for EACH(i, 0, square.side * square.side) {
-            int column = i % square.side, row = i / square.side;
-            sum += abs((int)square.own[i] - (int)tapped(square.from, taps, square.left, square.top, vector, column, row));
-        }
-        atomic_add(&sums[k], sum);
+        add_to(shared, k, difference_of(square, team, taps_of(square.from, square.left, square.top, 1 << square.side_log, vector), vector));
+        if (team.place == 0)
+            shared->bits[k] = vector_bits(part, vector);
     }
     SYNC;
     for (int k = 0; k < count; k++) {
-        ulong cost = (ulong)sums[k] * square.worth + worth_of(part.costs, vector_bits(part, vectors[k]));
+        ulong cost = (ulong)sum_of(shared, k) * square.worth + worth_of(part.costs, shared->bits[k]);
         if (cost < found->cost) {
             found->cost = cost;
             found->vector = vectors[k];
@@ -335,16 +399,15 @@ INLINE void compare(Square square, Part part, __local const int2 *vectors, int c
 INLINE Found best_of(Square square, Part part, __local const int2 *candidates, int count, int stride, __local Shared *shared)
 {
     Found found = {(int2)(0, 0), ULONG_MAX};
-    for (int first = 0; first < count; first += BATCH)
-        compare(square, part, candidates + first, min(BATCH, count - first), &found, shared->sums);
+    compare(square, part, candidates, count, &found, shared);
     ulong quiet = worth_of(part.costs, 16) * QUIET_BITS;
     int steps = 0;
     while (stride > 0 && found.cost > quiet) {
         int2 middle = found.vector;
         SYNC;
-        for EACH(k, 0, BATCH)
+        for EACH_OF(k, 0, 4)
             shared->around[k] = middle + stride * (int2)((k == 0) - (k == 1), (k == 2) - (k == 3));
-        compare(square, part, shared->around, BATCH, &found, shared->sums);
+        compare(square, part, shared->around, 4, &found, shared);
         steps++;
         if (is_equal(found.vector, middle) || steps >= STEPS)
             stride /= 2;

@@ -7,8 +7,10 @@
 //   2 UNIT_SIDE for each column of blocks and one more UNIT_SIDE, and as many rows likewise.
 // NDRange: search_sums one group for each square of a unit's side; the others one for each part of the colour, (2 x + colour % 2,
 //   2 y + colour / 2).
-// Defines: search.cl; QUARTER_BITS, CELL_STRIDE (src/opencl/motion/params.rs).
+// Defines: search.cl; QUARTER_BITS, CELL_STRIDE, WIDE_LSIZE (src/opencl/motion/params.rs).
 
+// Parts of one colour are fewer.
+#define WIDE_GROUP __attribute__((reqd_work_group_size(WIDE_LSIZE, 1, 1)))
 // Side of the square that the windows of a block's units cover.
 #define BLOCK_WINDOW (3 * UNIT_SIDE)
 
@@ -32,22 +34,33 @@ INLINE int rounded(uint sum)
 GROUP __kernel void search_sums(__global const uchar *restrict halves, int width, int height, __global Cell *cells,
                                 __global uchar *marks, int slice_rows, __global ushort *restrict sums)
 {
+    // Of the units that meet here.
+    __local Cell motions[4];
+    __local Taps taps[4];
+    __local int is_there[4];
     Field field = field_of(cells, marks, width, height, slice_rows);
     Plane from = {halves, width, height};
     int x = get_group_id(0), y = get_group_id(1), pitch = pitch_of(field);
     int left = start_of(x), top = start_of(y);
     __global ushort *to = sums + (size_t)UNIT_SIDE * y * pitch + UNIT_SIDE * x;
-    for EACH(i, 0, UNIT_SIDE * UNIT_SIDE) {
+    for EACH_OF(k, 0, 4) {
+        int unit_x = x - 1 + k % 2, unit_y = y - 1 + k / 2;
+        is_there[k] = has_unit(field, unit_x, unit_y);
+        if (is_there[k]) {
+            motions[k] = unit_at(field, unit_x, unit_y);
+            taps[k] = taps_of(from, left, top, UNIT_SIDE, vector_of(motions[k]));
+        }
+    }
+    SYNC;
+    for EACH_OF(i, 0, UNIT_SIDE * UNIT_SIDE) {
         int column = i % UNIT_SIDE, row = i / UNIT_SIDE;
         uint sum = 0;
         for (int k = 0; k < 4; k++) {
-            int unit_x = x - 1 + k % 2, unit_y = y - 1 + k / 2;
-            if (!has_unit(field, unit_x, unit_y))
+            if (!is_there[k])
                 continue;
-            int2 vector = vector_of(unit_at(field, unit_x, unit_y));
-            uint across = weight_of(unit_x, field.units_x, column + UNIT_SIDE * (1 - k % 2));
-            uint down = weight_of(unit_y, field.units_y, row + UNIT_SIDE * (1 - k / 2));
-            sum += across * down * quarter_at(from, left + column, top + row, vector.x, vector.y);
+            uint across = weight_of(x - 1 + k % 2, field.units_x, column + UNIT_SIDE * (1 - k % 2));
+            uint down = weight_of(y - 1 + k / 2, field.units_y, row + UNIT_SIDE * (1 - k / 2));
+            sum += across * down * sample_of(from, motions[k], taps[k], left, top, column, row);
         }
         to[(size_t)row * pitch + column] = (ushort)sum;
     }
@@ -66,12 +79,12 @@ INLINE void load(Patch patch, __global const uchar *source, __global const ushor
 {
     int pitch = pitch_of(field);
     sums += (size_t)UNIT_SIDE * first.y * pitch + UNIT_SIDE * first.x;
-    for EACH(i, 0, patch.side * patch.side) {
+    for EACH_OF(i, 0, patch.side * patch.side) {
         int column = i % patch.side, row = i / patch.side;
         patch.own[i] = own_at(source, patch.from.width, patch.from.height, patch.left + column, patch.top + row);
         patch.others[i] = sums[(size_t)row * pitch + column];
     }
-    for EACH(i, 0, patch.side) {
+    for EACH_OF(i, 0, patch.side) {
         uint across = 0, down = 0;
         for (int unit = 0; unit < 2; unit++) {
             int at = i - UNIT_SIDE * unit;
@@ -90,7 +103,7 @@ INLINE void load(Patch patch, __global const uchar *source, __global const ushor
 INLINE ulong difference_now(Patch patch, __local uint *sum)
 {
     uint total = 0;
-    for EACH(i, 0, patch.side * patch.side)
+    for EACH_OF(i, 0, patch.side * patch.side)
         total += abs((int)patch.own[i] - rounded(patch.others[i]));
     return (ulong)add_up(total, sum) * PARTS;
 }
@@ -101,7 +114,7 @@ INLINE void take_away(Patch patch, Field field, int x, int y, Cell motion)
     int right = start_of(x) - patch.left, below = start_of(y) - patch.top;
     int left = start_of(x), top = start_of(y);
     Taps taps = taps_of(patch.from, left, top, WINDOW, vector_of(motion));
-    for EACH(i, 0, WINDOW * WINDOW) {
+    for EACH_OF(i, 0, WINDOW * WINDOW) {
         int column = i % WINDOW, row = i / WINDOW;
         uint weight = weight_of(x, field.units_x, column) * weight_of(y, field.units_y, row);
         patch.others[(row + below) * patch.side + column + right] -=
@@ -113,34 +126,33 @@ INLINE void take_away(Patch patch, Field field, int x, int y, Cell motion)
 // Adds what each of `count` motions makes of the square to the other sums, and keeps the cheapest, if it is cheaper than the best so far;
 // `more`: bits of any.
 INLINE bool try_motions(Patch patch, Part part, uint more, __local const Cell *motions, int count, Cell *best, ulong *least,
-                        __local uint *sums)
+                        __local Shared *shared)
 {
     bool is_better = false;
-    for (int first = 0; first < count; first += BATCH) {
-        int end = min(first + BATCH, count);
-        SYNC;
-        for EACH(k, 0, BATCH)
-            sums[k] = 0;
-        SYNC;
-        for (int k = first; k < end; k++) {
-            Cell motion = motions[k];
-            Taps taps = taps_of(patch.from, patch.left, patch.top, patch.side, vector_of(motion));
-            uint sum = 0;
-            for EACH(i, 0, patch.side * patch.side) {
-                int column = i % patch.side, row = i / patch.side;
-                uint value = sample_of(patch.from, motion, taps, patch.left, patch.top, column, row);
-                sum += abs((int)patch.own[i] - rounded(patch.others[i] + patch.across[column] * patch.down[row] * value));
-            }
-            atomic_add(&sums[k - first], sum);
+    SYNC;
+    clear_sums(shared);
+    SYNC;
+    Team team = team_for(count);
+    for EACH_OF_TEAMS(k, count) {
+        Cell motion = motions[k];
+        Taps taps = taps_of(patch.from, patch.left, patch.top, patch.side, vector_of(motion));
+        uint sum = 0;
+        for EACH_OF_TEAM(i, patch.side * patch.side) {
+            int column = i % patch.side, row = i / patch.side;
+            uint value = sample_of(patch.from, motion, taps, patch.left, patch.top, column, row);
+            sum += abs((int)patch.own[i] - rounded(patch.others[i] + patch.across[column] * patch.down[row] * value));
         }
-        SYNC;
-        for (int k = first; k < end; k++) {
-            ulong cost = (ulong)sums[k - first] * PARTS + worth_of(part.costs, more + motion_bits(part, motions[k]));
-            if (cost < *least) {
-                *least = cost;
-                *best = motions[k];
-                is_better = true;
-            }
+        add_to(shared, k, sum);
+        if (team.place == 0)
+            shared->bits[k] = more + motion_bits(part, motion);
+    }
+    SYNC;
+    for (int k = 0; k < count; k++) {
+        ulong cost = (ulong)sum_of(shared, k) * PARTS + worth_of(part.costs, shared->bits[k]);
+        if (cost < *least) {
+            *least = cost;
+            *best = motions[k];
+            is_better = true;
         }
     }
     return is_better;
@@ -152,7 +164,7 @@ INLINE void put(Patch patch, Field field, int2 first, Cell motion, __global usho
     int pitch = pitch_of(field);
     sums += (size_t)UNIT_SIDE * first.y * pitch + UNIT_SIDE * first.x;
     Taps taps = taps_of(patch.from, patch.left, patch.top, patch.side, vector_of(motion));
-    for EACH(i, 0, patch.side * patch.side) {
+    for EACH_OF(i, 0, patch.side * patch.side) {
         int column = i % patch.side, row = i / patch.side;
         uint value = sample_of(patch.from, motion, taps, patch.left, patch.top, column, row);
         sums[(size_t)row * pitch + column] =
@@ -171,19 +183,19 @@ INLINE int add_motion(__local Cell *motions, int count, Cell motion, Cell before
 {
     if (is_same_motion(motion, before))
         return count;
-    for EACH(i, 0, 1)
+    for EACH_OF(i, 0, 1)
         motions[count] = motion;
     return count + 1;
 }
 
 // Joins the units of blocks.
-GROUP __kernel void search_join(__global const uchar *restrict halves, __global const uchar *restrict source, int width, int height,
+WIDE_GROUP __kernel void search_join(__global const uchar *restrict halves, __global const uchar *restrict source, int width, int height,
                                 __global Cell *cells, __global uchar *marks, int slice_rows, __global const uint *restrict costs,
                                 __global ushort *restrict sums, int colour)
 {
     __local uchar own[BLOCK_WINDOW * BLOCK_WINDOW];
     __local ushort others[BLOCK_WINDOW * BLOCK_WINDOW], across[BLOCK_WINDOW], down[BLOCK_WINDOW];
-    __local uint sums_of[BATCH];
+    __local Shared shared;
     __local Cell motions[CANDIDATES];
     Field field = field_of(cells, marks, width, height, slice_rows);
     int x = 2 * (int)get_group_id(0) + colour % 2, y = 2 * (int)get_group_id(1) + colour / 2;
@@ -201,21 +213,21 @@ GROUP __kernel void search_join(__global const uchar *restrict halves, __global 
         is_joined = is_joined && is_same_motion(motion, one);
         Part part = part_at(field, costs, UNIT_CELLS * unit_x, UNIT_CELLS * unit_y, UNIT_CELLS);
         bits_apart += quarter_bits(field, costs, unit_x, unit_y, false) + motion_bits(part, motion);
-        for EACH(i, 0, 1)
+        for EACH_OF(i, 0, 1)
             motions[k] = motion;
     }
     if (!is_joined) {
         Part part = part_at(field, costs, BLOCK_CELLS * x, BLOCK_CELLS * y, BLOCK_CELLS);
         uint bits_split = split_bits(field, costs, x, y, false);
-        for EACH(i, 0, 1) {
+        for EACH_OF(i, 0, 1) {
             motions[count] = cell_of(part.expected);
             motions[count + 1] = cell_of((int2)(0, 0));
         }
         load(patch, source, sums, field, first, units);
-        ulong least = difference_now(patch, sums_of) + worth_of(costs, bits_apart);
+        ulong least = difference_now(patch, shared.sums) + worth_of(costs, bits_apart);
         for (int k = 0; k < count; k++)
             take_away(patch, field, first.x + k % units.x, first.y + k / units.x, motions[k]);
-        is_joined = try_motions(patch, part, bits_split, motions, count + 2, &best, &least, sums_of);
+        is_joined = try_motions(patch, part, bits_split, motions, count + 2, &best, &least, &shared);
         if (is_joined)
             put(patch, field, first, best, sums);
     }
@@ -227,7 +239,7 @@ GROUP __kernel void search_join(__global const uchar *restrict halves, __global 
 
 // Moves a unit of its own, if that is worth it; returns whether it does, and how.
 INLINE bool move(Patch patch, Field field, __global const uint *costs, __global const uchar *flats, int channels, int x, int y,
-                 Cell *best, __local Cell *motions, __local uint *sums)
+                 Cell *best, __local Cell *motions, __local Shared *shared)
 {
     Cell before = unit_at(field, x, y);
     Part part = part_at(field, costs, UNIT_CELLS * x, UNIT_CELLS * y, UNIT_CELLS);
@@ -249,25 +261,25 @@ INLINE bool move(Patch patch, Field field, __global const uint *costs, __global 
     }
     Cell flat_cell = {flat, 1};
     count = add_motion(motions, count, flat_cell, before);
-    ulong least = difference_now(patch, sums) + worth_of(costs, motion_bits(part, before));
+    ulong least = difference_now(patch, shared->sums) + worth_of(costs, motion_bits(part, before));
     bool is_better = false;
     *best = before;
     if (least >= worth_of(costs, 16) * QUIET_BITS) {
         take_away(patch, field, x, y, before);
-        is_better = try_motions(patch, part, 0, motions, count, best, &least, sums);
+        is_better = try_motions(patch, part, 0, motions, count, best, &least, shared);
     }
     return is_better;
 }
 
 // Moves units of their own.
-GROUP __kernel void search_overlapped(__global const uchar *restrict halves, __global const uchar *restrict source, int width,
+WIDE_GROUP __kernel void search_overlapped(__global const uchar *restrict halves, __global const uchar *restrict source, int width,
                                       int height, __global Cell *cells, __global uchar *marks, int slice_rows,
                                       __global const uint *restrict costs, __global ushort *restrict sums,
                                       __global const uchar *restrict flats, int channels, int colour)
 {
     __local uchar own[WINDOW * WINDOW];
     __local ushort others[WINDOW * WINDOW], across[WINDOW], down[WINDOW];
-    __local uint sums_of[BATCH];
+    __local Shared shared;
     __local Cell motions[CANDIDATES];
     Field field = field_of(cells, marks, width, height, slice_rows);
     int x = 2 * (int)get_group_id(0) + colour % 2, y = 2 * (int)get_group_id(1) + colour / 2;
@@ -276,16 +288,16 @@ GROUP __kernel void search_overlapped(__global const uchar *restrict halves, __g
     if (!is_whole(field, x / 2, y / 2)) {
         Cell best;
         load(patch, source, sums, field, (int2)(x, y), (int2)(1, 1));
-        if (move(patch, field, costs, flats, channels, x, y, &best, motions, sums_of)) {
+        if (move(patch, field, costs, flats, channels, x, y, &best, motions, &shared)) {
             put(patch, field, (int2)(x, y), best, sums);
-            for EACH(i, 0, 1)
+            for EACH_OF(i, 0, 1)
                 fill_cells(field, UNIT_CELLS * x, UNIT_CELLS * y, UNIT_CELLS, best);
         }
     }
 }
 
-// The sample of a unit of four cells, whose motions these are.
-INLINE uint blended(Patch patch, __local const Cell *cells, int column, int row)
+// The sample of a unit of four cells, whose motions and places these are.
+INLINE uint blended(Patch patch, __local const Cell *cells, __local const Taps *taps, int column, int row)
 {
 #define SECOND(at) ((at) < UNIT_SIDE - UNIT_SIDE / 4 ? 0 \
                     : (at) >= UNIT_SIDE + UNIT_SIDE / 4 ? CELL_WEIGHT : RISING_CELL[(at) - UNIT_SIDE + UNIT_SIDE / 4])
@@ -295,14 +307,13 @@ INLINE uint blended(Patch patch, __local const Cell *cells, int column, int row)
         uint weight = (k % 2 > 0 ? right : CELL_WEIGHT - right) * (k / 2 > 0 ? below : CELL_WEIGHT - below);
         if (weight == 0)
             continue;
-        Taps taps = taps_of(patch.from, patch.left, patch.top, patch.side, vector_of(cells[k]));
-        sum += weight * sample_of(patch.from, cells[k], taps, patch.left, patch.top, column, row);
+        sum += weight * sample_of(patch.from, cells[k], taps[k], patch.left, patch.top, column, row);
     }
     return (sum + 32) >> 6;
 }
 
 // Quarters units.
-GROUP __kernel void search_quarter(__global const uchar *restrict halves, __global const uchar *restrict source, int width, int height,
+WIDE_GROUP __kernel void search_quarter(__global const uchar *restrict halves, __global const uchar *restrict source, int width, int height,
                                    __global Cell *cells, __global uchar *marks, int slice_rows,
                                    __global const uint *restrict costs, __global ushort *restrict sums, int colour)
 {
@@ -310,6 +321,7 @@ GROUP __kernel void search_quarter(__global const uchar *restrict halves, __glob
     __local ushort others[WINDOW * WINDOW], across[WINDOW], down[WINDOW];
     __local int2 candidates[CANDIDATES];
     __local Cell motions[4];
+    __local Taps taps[4];
     __local Shared shared;
     Field field = field_of(cells, marks, width, height, slice_rows);
     int x = 2 * (int)get_group_id(0) + colour % 2, y = 2 * (int)get_group_id(1) + colour / 2;
@@ -330,7 +342,7 @@ GROUP __kernel void search_quarter(__global const uchar *restrict halves, __glob
     for (int k = 0; k < 4; k++) {
         int at_x = cell_x + k % 2, at_y = cell_y + k / 2, count = 3;
         Part part = part_at(field, costs, at_x, at_y, 1);
-        for EACH(i, 0, 1) {
+        for EACH_OF(i, 0, 1) {
             candidates[0] = vector_of(before);
             candidates[1] = (int2)(0, 0);
             candidates[2] = part.expected;
@@ -339,20 +351,20 @@ GROUP __kernel void search_quarter(__global const uchar *restrict halves, __glob
             int2 at = beside((int2)(x, y), j);
             if (!has_unit(field, at.x, at.y))
                 continue;
-            for EACH(i, 0, 1)
+            for EACH_OF(i, 0, 1)
                 candidates[count] = vector_of(unit_at(field, at.x, at.y));
             count++;
         }
         // The cell and half of it on each side.
         int right = UNIT_SIDE / 4 + UNIT_SIDE / 2 * (k % 2), below = UNIT_SIDE / 4 + UNIT_SIDE / 2 * (k / 2);
-        for EACH(i, 0, UNIT_SIDE * UNIT_SIDE)
+        for EACH_OF(i, 0, UNIT_SIDE * UNIT_SIDE)
             own_of_cell[i] = own[(below + i / UNIT_SIDE) * WINDOW + right + i % UNIT_SIDE];
-        Square square = {from, own_of_cell, patch.left + right, patch.top + below, UNIT_SIDE, PARTS / 4};
+        Square square = {from, own_of_cell, patch.left + right, patch.top + below, UNIT_LOG, 0, PARTS / 4};
         Cell motion = cell_of(best_of(square, part, candidates, count, CELL_STRIDE, &shared).vector);
         bits_quartered += motion_bits(part, motion);
         is_one = is_one && is_same_motion(motion, before);
         // The next cells' costs depend on it; no unit of a colour touches another one.
-        for EACH(i, 0, 1) {
+        for EACH_OF(i, 0, 1) {
             motions[k] = motion;
             fill_cells(field, at_x, at_y, 1, motion);
         }
@@ -360,11 +372,13 @@ GROUP __kernel void search_quarter(__global const uchar *restrict halves, __glob
     }
     if (is_one)
         return;
+    for EACH_OF(k, 0, 4)
+        taps[k] = taps_of(from, patch.left, patch.top, WINDOW, vector_of(motions[k]));
     take_away(patch, field, x, y, before);
     uint total = 0;
-    for EACH(i, 0, WINDOW * WINDOW) {
+    for EACH_OF(i, 0, WINDOW * WINDOW) {
         int column = i % WINDOW, row = i / WINDOW;
-        uint value = blended(patch, motions, column, row);
+        uint value = blended(patch, motions, taps, column, row);
         total += abs((int)own[i] - rounded(others[i] + across[column] * down[row] * value));
     }
     ulong cost = (ulong)add_up(total, shared.sums) * PARTS + worth_of(costs, bits_quartered);
@@ -372,13 +386,13 @@ GROUP __kernel void search_quarter(__global const uchar *restrict halves, __glob
     if (is_better) {
         int pitch = pitch_of(field);
         __global ushort *to = sums + (size_t)UNIT_SIDE * y * pitch + UNIT_SIDE * x;
-        for EACH(i, 0, WINDOW * WINDOW) {
+        for EACH_OF(i, 0, WINDOW * WINDOW) {
             int column = i % WINDOW, row = i / WINDOW;
-            uint value = blended(patch, motions, column, row);
+            uint value = blended(patch, motions, taps, column, row);
             to[(size_t)row * pitch + column] = (ushort)(others[i] + across[column] * down[row] * value);
         }
     }
-    for EACH(i, 0, 1) {
+    for EACH_OF(i, 0, 1) {
         if (is_better)
             *quartered(field, x, y) = 1;
         else

@@ -62,8 +62,8 @@ settings! {
     block_group_size: usize = [1, 32, 64], cpu: 1 => [1], gpu: 32 => [32];
     /// Blocks that such a group encodes.
     blocks_per_group: usize = [1, 2, 4], cpu: 1 => [1], gpu: 2 => [2];
-    /// Vectors of predicted frames are looked for on the device; beside the processor it is slower than that is without it.
-    search: bool = [false, true], cpu: false => [false], gpu: true => [true];
+    /// Work-items in a group that looks for vectors of predicted frames; 0: the processor does, which is faster beside one.
+    search_group_size: usize = [0, 1, 32, 64, 128, 256], cpu: 0 => [0], gpu: 64 => [32, 64, 128];
     /// Tiles of the separable forward transform, see `TileShape`.
     forward_tile: [usize; 5] = TILES, cpu: [1, 32, 16, 16, 1] => [[1, 32, 16, 16, 1]], gpu: [128, 32, 28, 7, 2] => TILES;
     /// Tiles of the separable inverse transform, see `TileShape`.

@@ -409,6 +409,8 @@ impl PredictedEncoder {
             last: self.last.as_ref(),
             costs: self.costs.table(),
             lambda: lambda(self.expected_step(target)),
+            looks_everywhere: self.effort.looks_everywhere(self.last.is_some()),
+            passes: self.effort.rounds() + 1,
             rounds: self.effort.rounds(),
         };
         match self.decoder.encoder() {

@@ -32,6 +32,10 @@ pub(crate) struct Wanted<'a> {
     pub(crate) costs: Vec<u32>,
     /// The worth of a sixteenth of a bit, in [`PARTS`] of a difference.
     pub(crate) lambda: u64,
+    /// Vectors are looked for over the whole picture, too.
+    pub(crate) looks_everywhere: bool,
+    /// Times that what units have found is passed on to those around them.
+    pub(crate) passes: usize,
     /// Times that units are moved with their overlap; those of none are not quartered either.
     pub(crate) rounds: usize,
 }

@@ -143,7 +143,7 @@ impl Search<'_> {
 
     /// Returns the same of its window, by every other row.
     #[inline(always)]
-    fn difference_of_half(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
+    pub(super) fn difference_of_half(&self, [x, y]: [usize; 2], vector: [i32; 2], most: u32) -> u64 {
         let (source, taps) = (self.source.from(start(x), start(y)), self.taps(start(x), start(y), vector));
         u64::from(difference_of_half_32(source, self.source.pitch, taps, most)) * (PARTS / 2)
     }

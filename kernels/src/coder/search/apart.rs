@@ -4,12 +4,13 @@ use super::coarse::Coarse;
 use super::{Search, split};
 use crate::motion::field::{Field, Motion, UNIT_CELLS, median};
 use crate::motion::overlap::one;
-use crate::motion::search::{NEIGHBOUR_STRIDE, STRIDE};
+use crate::motion::search::{NEIGHBOUR_STRIDE, STRIDE, Wanted};
 
 impl Search<'_> {
-    /// Returns the vectors of units, beginning with those of the last frame, after looking `again` so often.
-    pub(crate) fn search_apart(&self, last: Option<&Field>, again: usize) -> Field {
-        let coarse = [self.planes[0], self.reference_plane].map(|plane| Coarse::new(plane, self.size));
+    /// Returns the vectors of units as a device finds them that is told this, before they are joined.
+    pub(crate) fn search_apart(&self, wanted: &Wanted<'_>) -> Field {
+        let (last, coarse) =
+            (wanted.last, [self.planes[0], self.reference_plane].map(|plane| Coarse::new(plane, self.size)));
         let [columns, rows] = split(self.size).units();
         let units = |of: &dyn Fn(usize, usize) -> [i32; 2]| {
             let mut field = split(self.size);
@@ -21,11 +22,12 @@ impl Search<'_> {
         };
         let mut found = units(&|x, y| {
             let expected = last.map_or([0, 0], |last| at(last, x, y));
-            let mut candidates = vec![expected, [0, 0], coarse[0].search(&coarse[1], x, y)];
+            let mut candidates = vec![expected, [0, 0]];
+            candidates.extend(wanted.looks_everywhere.then(|| coarse[0].search(&coarse[1], x, y)));
             candidates.extend(last.into_iter().flat_map(|last| around(last, x, y)));
-            self.best_apart((x, y), (expected, 0), &candidates, STRIDE)
+            self.best_apart((x, y), (expected, 0), &candidates, STRIDE, true)
         });
-        for _ in 0..again {
+        for _ in 0..wanted.passes {
             found = units(&|x, y| {
                 let (before, first) = (at(&found, x, y), found.layout().rows_of(found.layout().slice_of(y / 2)).start);
                 let left = if x > 0 { at(&found, x - 1, y) } else { [0, 0] };
@@ -36,8 +38,8 @@ impl Search<'_> {
                     (left, 0)
                 };
                 let candidates = [vec![before, expected.0, [0, 0]], around(&found, x, y)].concat();
-                let best = self.best_apart((x, y), expected, &candidates, 0);
-                if best == before { best } else { self.best_apart((x, y), expected, &[best], NEIGHBOUR_STRIDE) }
+                let best = self.best_apart((x, y), expected, &candidates, 0, false);
+                if best == before { best } else { self.best_apart((x, y), expected, &[best], NEIGHBOUR_STRIDE, false) }
             });
         }
         found
@@ -49,6 +51,7 @@ impl Search<'_> {
         expected: ([i32; 2], usize),
         candidates: &[[i32; 2]],
         stride: i32,
+        is_first: bool,
     ) -> [i32; 2] {
         let [columns, rows] = split(self.size).units();
         let costs = self.costs.beside(expected, UNIT_CELLS);
@@ -56,6 +59,7 @@ impl Search<'_> {
         let cost = |vector, _| {
             let difference = match is_outermost {
                 true => self.difference_of_unit([x, y], vector, u32::MAX),
+                false if is_first => self.difference_of_half([x, y], vector, u32::MAX),
                 false => self.difference_of_window([x, y], vector, u32::MAX),
             };
             difference + self.bits(costs.of_vector(vector))

@@ -52,6 +52,11 @@ pub enum Effort {
 }
 
 impl Effort {
+    /// Returns true if vectors are looked for over the whole picture: in any case where nothing is known of what moved before.
+    pub(crate) fn looks_everywhere(self, has_last: bool) -> bool {
+        self >= Self::High || self > Self::Near && !has_last
+    }
+
     /// Returns how often units are moved with their overlap.
     pub(crate) fn rounds(self) -> usize {
         match self {
@@ -90,7 +95,9 @@ impl Search<'_> {
             (Effort::Last, Some(last)) => return last.clone(),
             _ => {}
         }
-        let coarse = (self.effort >= Effort::High || self.effort > Effort::Near && last.is_none())
+        let coarse = self
+            .effort
+            .looks_everywhere(last.is_some())
             .then(|| [self.planes[0], self.reference_plane].map(|plane| Coarse::new(plane, self.size)));
         let mut field = split(self.size);
         self.search_alone(&mut field, last, coarse.as_ref());

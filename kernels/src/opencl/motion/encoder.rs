@@ -107,7 +107,7 @@ impl OpenClPredictedEncoder {
             channels[0].residual.source(),
             decoder.states.plane(place, 0),
         )?;
-        let search = device.tuning.search.then(|| {
+        let search = (device.tuning.search_group_size > 0).then(|| {
             let halves = channels[0].prediction.halves().unwrap_or(decoder.states.plane(place, 0));
             let luma = [channels[0].residual.source(), halves, decoder.states.plane(place, 0)];
             DeviceSearch::new(&pipelines, (params.chroma, params.size), luma)

@@ -3,6 +3,7 @@
 use device::header::layout;
 use device::kernel::Program;
 use device::queue::{Buffer, Event, Queue};
+use device::settings::Tuning;
 use device::staged::Staged;
 use device::timeline::{DeviceStage, Recorder};
 use device::{Device, Result};
@@ -19,6 +20,8 @@ use crate::opencl::transform::params;
 
 /// Samples around the planes of whole and half samples: the taps of a half one that far outside lie all beyond the end.
 pub(crate) const BORDER: usize = HALF_TAPS.len();
+/// Times that a group of work-items for a part of one colour is as large as others of the search.
+pub(crate) const WIDE: usize = 4;
 /// Cells of a unit.
 const CELLS: usize = UNIT_CELLS * UNIT_CELLS;
 
@@ -147,9 +150,12 @@ pub(crate) fn compensate_program(device: &Device, side: usize, eighths: usize, a
 
 /// Returns the kernels of the search for vectors, likewise.
 pub(crate) fn search_program(device: &Device) -> Result<Program> {
-    let header = params::header(&device.tuning, Boundary::Symmetric)
+    let tuning = Tuning { group_size: device.tuning.search_group_size, ..device.tuning.clone() };
+    let header = params::header(&tuning, Boundary::Symmetric)
+        .define("WIDE_LSIZE", WIDE * tuning.group_size)
         .define("BORDER", BORDER)
         .define("UNIT_SIDE", UNIT)
+        .define("UNIT_LOG", UNIT.ilog2())
         .define("UNIT_CELLS", UNIT_CELLS)
         .define("BLOCK_CELLS", BLOCK_CELLS)
         .define("WEIGHT", WEIGHT)

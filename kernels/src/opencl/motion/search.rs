@@ -7,7 +7,7 @@ use device::queue::{Buffer, Event, Mem, Queue, wait};
 use device::staged::Staged;
 use picture::frame::{Chroma, FrameSize};
 
-use super::params::{Cell, search_program};
+use super::params::{Cell, WIDE, search_program};
 use crate::motion::contexts::{CONTEXTS, EXPONENTS};
 use crate::motion::field::{BLOCK_CELLS, Field, Motion, UNIT};
 use crate::motion::overlap::one;
@@ -17,9 +17,6 @@ use crate::opencl::transform::channel::ChannelPipeline;
 
 /// Costs that there are.
 const COSTS: usize = 2 * CONTEXTS + 2 * EXPONENTS;
-/// Times that units are looked for once more with what those around them have found.
-pub(super) const AGAIN: usize = 2;
-
 /// Kernels and memory of the search in pictures of one size.
 pub(super) struct DeviceSearch {
     size: FrameSize,
@@ -29,7 +26,7 @@ pub(super) struct DeviceSearch {
     /// Vectors of the last frame's units.
     last: Staged<u32>,
     /// Those found, one after the other.
-    found: [Buffer<u32>; 2],
+    found: [Buffer<u32>; 3],
     costs: Staged<u32>,
     cells: Staged<Cell>,
     marks: Staged<u8>,
@@ -67,7 +64,7 @@ impl DeviceSearch {
         let own_means: Buffer<u8> = queue.buffer(squares)?;
         let means: Buffer<u8> = queue.buffer(squares)?;
         let (coarse, flats): (Buffer<u32>, Buffer<u8>) = (queue.buffer(count)?, queue.buffer(3 * count)?);
-        let found = [queue.buffer(count)?, queue.buffer(count)?];
+        let found = [queue.buffer(count)?, queue.buffer(count)?, queue.buffer(count)?];
         let [width, height] = blocks.map(|blocks| UNIT * (2 * blocks + 1));
         let sums: Buffer<u16> = queue.buffer(width * height)?;
         // Lambda, in two words, behind the costs.
@@ -102,8 +99,9 @@ impl DeviceSearch {
             make("search_flat", &[&of_plane, &sizes, &[("flats", flats.arg()), ("channel", channel.into())]])
         };
         let of_vectors = [("vectors", last.device.arg())];
-        let last_of = [of_vectors[0], ("has_last", Arg::Int(0)), ("coarse", coarse.arg())];
+        let last_of = [of_vectors[0], ("has_last", Arg::Int(0)), ("coarse", coarse.arg()), ("has_coarse", Arg::Int(0))];
         let found_of = [("found", found[0].arg())];
+        let earlier_of = [("earlier", found[0].arg()), ("has_earlier", Arg::Int(0))];
         let common: [&[NamedArg<'_>]; 6] = [&pictures, &sizes, &parts, &slice_rows, &costs_of, &sums_of];
         let more = [("flats", flats.arg()), ("channels", pipelines.len().into())];
         let coarse_of = [("means", own_means.arg()), ("reference", means.arg())];
@@ -112,7 +110,10 @@ impl DeviceSearch {
             means: [means_of(source, &own_means)?, means_of(state, &means)?],
             coarse: make("search_coarse", &[&coarse_of, &sizes, &[("coarse", coarse.arg())]])?,
             first: make("search_first", &[&pictures, &sizes, &costs_of, &last_of, &found_of])?,
-            again: make("search_again", &[&pictures, &sizes, &slice_rows, &costs_of, &of_vectors, &found_of])?,
+            again: make(
+                "search_again",
+                &[&pictures, &sizes, &slice_rows, &costs_of, &of_vectors, &earlier_of, &found_of],
+            )?,
             field: make("search_field", &[&of_vectors, &sizes, &parts])?,
             sums: make("search_sums", &[&pictures[..1], &sizes, &parts, &slice_rows, &sums_of])?,
             join: make("search_join", &[&common[..], &[&colour]].concat())?,
@@ -153,10 +154,15 @@ impl DeviceSearch {
     }
 
     fn launch(&self, queue: &Queue, kernel: &Kernel, groups: [usize; 2]) -> Result<()> {
+        self.launch_wide(queue, kernel, groups, 1)
+    }
+
+    /// Launches groups that are `wide` times as large as others.
+    fn launch_wide(&self, queue: &Queue, kernel: &Kernel, groups: [usize; 2], wide: usize) -> Result<()> {
         if groups.contains(&0) {
             return Ok(());
         }
-        queue.launch_marked(kernel, groups, [queue.device().tuning.group_size, 1]).map(|_| ())
+        queue.launch_marked(kernel, groups, [wide * queue.device().tuning.search_group_size, 1]).map(|_| ())
     }
 
     /// Launches a kernel for the parts of each colour, which a picture has so many of across and down.
@@ -164,7 +170,8 @@ impl DeviceSearch {
         for colour in 0..4 {
             kernel.set("colour", colour.into())?;
             let first = [colour % 2, colour / 2];
-            self.launch(queue, kernel, [0, 1].map(|axis| parts[axis].saturating_sub(first[axis]).div_ceil(2)))?;
+            let groups = [0, 1].map(|axis| parts[axis].saturating_sub(first[axis]).div_ceil(2));
+            self.launch_wide(queue, kernel, groups, WIDE)?;
         }
         Ok(())
     }
@@ -182,19 +189,25 @@ impl DeviceSearch {
             queue.upload(&self.last.host, &self.last.device, self.last.device.len())?;
         }
         self.launch(queue, &self.bytes, [1, self.size.height()])?;
-        self.means[1].set("source", state.arg())?;
-        for means in &self.means {
-            self.launch(queue, means, self.units)?;
+        if wanted.looks_everywhere {
+            self.means[1].set("source", state.arg())?;
+            for means in &self.means {
+                self.launch(queue, means, self.units)?;
+            }
+            self.launch(queue, &self.coarse, self.units)?;
         }
-        self.launch(queue, &self.coarse, self.units)?;
+        self.first.set("has_coarse", usize::from(wanted.looks_everywhere).into())?;
         self.first.set("has_last", usize::from(wanted.last.is_some()).into())?;
         self.launch(queue, &self.first, self.units)?;
-        for pass in 0..AGAIN {
-            self.again.set("vectors", self.found[pass % 2].arg())?;
-            self.again.set("found", self.found[1 - pass % 2].arg())?;
+        for pass in 0..wanted.passes {
+            self.again.set("has_earlier", usize::from(pass > 0).into())?;
+            // Each in turn is read, was read before, and is written.
+            for (name, at) in [("earlier", pass + 2), ("vectors", pass), ("found", pass + 1)] {
+                self.again.set(name, self.found[at % 3].arg())?;
+            }
             self.launch(queue, &self.again, self.units)?;
         }
-        self.field.set("vectors", self.found[AGAIN % 2].arg())?;
+        self.field.set("vectors", self.found[wanted.passes % 3].arg())?;
         self.launch(queue, &self.field, self.blocks.map(|blocks| 2 * blocks))
     }
 

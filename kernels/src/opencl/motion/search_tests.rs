@@ -8,7 +8,6 @@ use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::StreamParams;
 
 use super::encoder::OpenClPredictedEncoder;
-use super::search::AGAIN;
 use crate::Effort;
 use crate::Picture;
 use crate::coder::{Costs, Overlapped, Search};
@@ -20,7 +19,7 @@ use crate::opencl::find;
 
 fn devices() -> [Arc<Device>; 2] {
     let device = find(None).unwrap();
-    [1, 32].map(|group_size| Arc::new(device.with_tuning(Tuning { group_size, search: true, ..Tuning::CPU })))
+    [1, 32].map(|search_group_size| Arc::new(device.with_tuning(Tuning { search_group_size, ..Tuning::CPU })))
 }
 
 /// Returns a picture of waves of which parts move apart, with noise; other pictures the further `number` is.
@@ -67,11 +66,12 @@ fn fields_are_those_of_the_processor(device: &Arc<Device>, (chroma, size): (Chro
         };
         encoder.bring(now.as_ref()).unwrap();
         for rounds in [0, effort.rounds()] {
-            let wanted = Wanted { last: last.as_ref(), costs: costs.table(), lambda, rounds };
+            let (looks_everywhere, passes) = (effort.looks_everywhere(last.is_some()), effort.rounds() + 1);
+            let wanted = Wanted { last: last.as_ref(), costs: costs.table(), lambda, looks_everywhere, passes, rounds };
             let found = encoder.look(&wanted, (number as u64, &before)).unwrap();
-            let mut field = search.search_apart(last.as_ref(), AGAIN);
+            let mut field = search.search_apart(&wanted);
             search.refine(&mut field, &mut overlapped, rounds);
-            assert!(found == field, "{size} {chroma:?} {effort:?} {rounds}, {:?}", device.tuning.group_size);
+            assert!(found == field, "{size} {chroma:?} {effort:?} {rounds}, {:?}", device.tuning.search_group_size);
             let [columns, rows] = field.units();
             let units = (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y)));
             for (x, y) in units {
