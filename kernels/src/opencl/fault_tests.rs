@@ -2,16 +2,22 @@
 //! whole once the device works.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use device::fault::{Fault, inject};
+use device::settings::Tuning;
 use picture::coded::{CodedFrame, ReceivedFrame, StepIndex};
 use picture::frame::{Chroma, FrameSize, PixelFormat};
 use picture::params::{CodecParams, Profile, StreamParams, Wavelet};
 use picture::pyramid::BlockLayout;
 
+use super::find;
+use super::motion::encoder::OpenClPredictedEncoder;
 use crate::coder::any_field;
-use crate::coder::{Effort, State};
+use crate::coder::{Costs, Effort, State};
 use crate::motion::dering::tests::any_dering;
+use crate::motion::predictor::DeviceEncoder;
+use crate::motion::search::Wanted;
 use crate::{
     Backend, BackendChoice, ClipEncoder, CodecError, Decoder, DeviceError, EncodeError, Encoder, FrameDecoder,
     FrameEncoder, OpenError, Picture, Target,
@@ -131,17 +137,22 @@ fn a_decoder_of_predicted_frames_survives_every_failure() {
 fn an_encoder_of_predicted_frames_survives_every_failure() {
     let (params, [from, _], _) = predicted_stream();
     let inner = StreamParams { codec: CodecParams::default(), ..params };
-    let (picture, field) = (picture(&params), any_field(params.size, 2, 5, 3));
-    let mut device = crate::opencl::open_predicted_encoder(&inner, 2, None, String::new()).unwrap();
+    let (picture, last) = (picture(&params), any_field(params.size, 2, 5, 3));
+    let device = find(None).unwrap();
+    let device = Arc::new(device.with_tuning(Tuning { search_group_size: 1, ..device.tuning.clone() }));
+    let mut encoder = OpenClPredictedEncoder::new(&device, &inner, 2, "").unwrap();
     let squares = any_dering(params.size, 1);
     let mut out = Picture::for_stream(params.chroma, params.size);
+    let costs = Costs::new().table();
     fail_everywhere(|| {
-        let encoder = device.encoder().unwrap();
         encoder.bring(picture.as_ref())?;
+        let (last, costs) = (Some(&last), costs.clone());
+        let wanted = Wanted { last, costs, lambda: 100, looks_everywhere: true, passes: 1, rounds: 1 };
+        let field = encoder.look(&wanted, (1, &from))?;
         encoder.predict(&field, (1, &from))?;
         let coded = encoder.code(Target::Step(StepIndex::new(40).unwrap()))?;
         let gains = encoder.state(2, &squares, &mut out)?;
-        Ok::<_, EncodeError>((coded, encoder.distances(), gains, out.data().to_vec()))
+        Ok::<_, EncodeError>((coded, DeviceEncoder::distances(&encoder), gains, out.data().to_vec()))
     });
 }
 

@@ -1,7 +1,8 @@
 //! The encoder of predicted frames: the prediction from a state in device memory, the transform and the code of what it leaves
 //! (`quad`), and the state that comes of that, in device memory again, with its picture on the host.
 //!
-//! Vectors come from the host, which has looked for them while the picture came to the device, and codes them while the device predicts.
+//! Vectors are looked for here on a graphics card, otherwise by the host while the picture comes to the device; the host codes them while
+//! the device predicts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,6 +140,7 @@ impl OpenClPredictedEncoder {
     fn run_bring(&mut self, picture: PictureRef<'_>) -> Result<()> {
         let FrameCoder { pipelines, recorder, .. } = &mut self.coder;
         recorder.clear();
+        self.looked = None;
         self.is_measured = self.sampling.measures_next();
         pipelines.iter().for_each(|pipeline| pipeline.queue.set_measured(self.is_measured));
         self.uploads.planes(pipelines, picture, recorder)
