@@ -136,8 +136,14 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
 #[test]
 fn every_kernel_file_states_its_contract_and_has_a_reference() {
     // The stem of the reference where that has another name.
-    let twins =
-        [("idwt", "dwt"), ("rowcolumn", "convolution"), ("scheme", "dwt"), ("pcwt", "reference"), ("jpeg2000", "host")];
+    let twins = [
+        ("idwt", "dwt"),
+        ("rowcolumn", "convolution"),
+        ("scheme", "dwt"),
+        ("pcwt", "reference"),
+        ("jpeg2000", "host"),
+        ("search", "apart"),
+    ];
     let kernels = [files("kernels/cl", "cl"), files("kernels/lab/cl", "cl")];
     assert!(kernels.iter().all(|kernels| !kernels.is_empty()), "no kernels found");
     for path in kernels.concat() {
@@ -159,6 +165,7 @@ fn every_kernel_file_states_its_contract_and_has_a_reference() {
         let twin = twins.iter().find(|(kernel, _)| *kernel == first).map_or(first, |(_, twin)| twin);
         let homes = [
             "kernels/src/reference",
+            "kernels/src/coder/search",
             "kernels/lab/src/reference",
             "kernels/lab/src/pcwt",
             "kernels/lab/src/jpeg2000/front",

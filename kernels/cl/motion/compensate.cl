@@ -5,7 +5,7 @@
 //   weight RISING, the first the rest of WEIGHT, and the outermost ones meet themselves. The value of a unit of four cells is
 //   (sum of across x down x value of a cell + 32) >> 6 with RISING_CELL and CELL_WEIGHT about its middle. A part's value is
 //   its flat sample, or that of the state where its vector points:
-//   luma     as in quarters.cl
+//   luma     as in compensate_quarters.cl
 //   chroma   ((8 - fy) ((8 - fx) a + fx b) + fy ((8 - fx) c + fx d) + 32) >> 6, EIGHTHS eighths of a sample to a vector's quarter
 //   The picture is p itself or, if ADDS, clamp(floor((r + p) + 1/2), 0, 255) for the prediction p and the residual r, both sums
 //   rounded to f32.

@@ -1,4 +1,4 @@
-//! The numbers of the search for vectors, and what a device is told that searches.
+//! The numbers of the search for vectors, and the settings of one on a device.
 
 use super::field::{Field, WINDOW};
 
@@ -24,7 +24,7 @@ pub(crate) const COARSE_SIDE: usize = WINDOW / COARSE;
 /// Largest component of a vector found so, squares.
 pub(crate) const COARSE_RANGE: i32 = 12;
 
-/// What a device is told that looks for vectors.
+/// Settings of one search on a device.
 pub(crate) struct Wanted<'a> {
     /// The vectors of the last frame, if it has some.
     pub(crate) last: Option<&'a Field>,

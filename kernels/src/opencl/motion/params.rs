@@ -29,13 +29,13 @@ const HALVES: [&str; 2] =
     [include_str!("../../../cl/shared/common.cl"), include_str!("../../../cl/motion/compensate_halves.cl")];
 const COMPENSATE: [&str; 3] = [
     include_str!("../../../cl/shared/common.cl"),
-    include_str!("../../../cl/motion/quarters.cl"),
+    include_str!("../../../cl/motion/compensate_quarters.cl"),
     include_str!("../../../cl/motion/compensate.cl"),
 ];
 const SEARCH: [&str; 6] = [
     include_str!("../../../cl/shared/common.cl"),
     include_str!("../../../cl/transform/colour.cl"),
-    include_str!("../../../cl/motion/quarters.cl"),
+    include_str!("../../../cl/motion/compensate_quarters.cl"),
     include_str!("../../../cl/motion/search.cl"),
     include_str!("../../../cl/motion/search_alone.cl"),
     include_str!("../../../cl/motion/search_overlap.cl"),

@@ -43,7 +43,7 @@ pub(super) struct DeviceSearch {
     quarter: Kernel,
     /// Of each channel.
     flats: Vec<Kernel>,
-    /// What only kernels use: they do not keep it themselves.
+    /// Memory that only kernels use: they do not keep it themselves.
     _between: [Mem; 5],
 }
 
