@@ -2,6 +2,7 @@
 // browser and the relay, and not by whoever serves this page.
 import "@moq/watch/element";
 import { Line } from "./line.js";
+import { Pass } from "./pass.js";
 import { Quality } from "./quality.js";
 
 const at = (id) => document.getElementById(id);
@@ -16,6 +17,7 @@ const { relay, sha256 } = await fetch("relay.json", { cache: "no-store" }).then(
 const url = new URL(relay.replace("{host}", location.hostname));
 const token = new URLSearchParams(query).get("jwt");
 if (token) url.searchParams.set("jwt", token);
+const pass = new Pass(token);
 
 function say(words, mayStart) {
   at("notice").textContent = words;
@@ -35,6 +37,10 @@ function describe(catalogue) {
 function notice() {
   const status = player.broadcast.out.status.peek();
   if (!name) return say("This link lacks a name: ask the players for another one.", false);
+  if (pass.isOver(Date.now())) return say("This link has ended: ask the players for another one.", false);
+  if (pass.isRefused(performance.now())) {
+    return say("The relay does not let this link in: it was taken back, or is not whole. Ask the players for another one.", false);
+  }
   if (programme?.over) return say("It is over. Thank you for listening.", false);
   if (status === "live") return say(player.paused ? "They play." : "", player.paused);
   if (programme?.starts) return say(`It starts at ${programme.starts}.`, false);
@@ -83,7 +89,12 @@ player.reload = true;
 player.connection.delay = { initial: 100, multiplier: 1.5, max: 1000, timeout: 0 };
 // Of a certificate that is the relay's own.
 if (sha256) player.connection.webtransport = { serverCertificateHashes: [{ value: sha256 }] };
-if (name) {
+player.connection.status.subscribe((status) => {
+  pass.on(status, performance.now());
+  // Who is not let in asks ever more rarely.
+  player.connection.delay.max = pass.isRefused(performance.now()) ? 30_000 : 1000;
+});
+if (name && !pass.isOver(Date.now())) {
   player.url = url;
   player.name = name;
 }
@@ -99,7 +110,7 @@ function heard() {
   const plays = isLive && (catalogue?.video || (catalogue?.audio && !player.muted));
   return {
     came: `${status.peek()} ${bytes}`,
-    expects: !document.hidden && (status.peek() === "connecting" || Boolean(plays)),
+    expects: !document.hidden && !pass.isRefused(performance.now()) && (status.peek() === "connecting" || Boolean(plays)),
   };
 }
 
@@ -119,7 +130,8 @@ setInterval(() => {
   at("live").textContent = isLive ? words + quality.words() : "";
   at("level").value = Math.max(-60, level());
   quality.look();
-  if (line.look(heard(), performance.now())) dialAnew();
+  if (pass.isOver(Date.now())) player.connection.url.set(undefined);
+  else if (line.look(heard(), performance.now())) dialAnew();
 }, 250);
 // For who measures.
 window.duet = { player, behind, level, quality };
