@@ -50,10 +50,11 @@ fn draw(data: &mut [u8], size: FrameSize, us: u64, player: u64) {
 fn main() {
     tracing_subscriber::fmt().with_writer(std::io::stderr).init();
     let mut args = std::env::args().skip(1);
-    let target = Target::parse(&args.next().unwrap_or_default(), None).unwrap_or_else(|error| {
+    let refused = |error: &dyn std::fmt::Display| -> ! {
         eprintln!("show URL [SECONDS]: {error}");
         std::process::exit(2);
-    });
+    };
+    let target = Target::parse(&args.next().unwrap_or_default(), None).unwrap_or_else(|error| refused(&error));
     let seconds = args.next().and_then(|text| text.parse().ok()).unwrap_or(60);
     let rate = Bitrate::from_bps(20_000_000);
     let own = OwnSide::new(rate, rate, Effects::default());
@@ -63,7 +64,7 @@ fn main() {
         starts: String::new(),
     };
     let wishes = Wishes { target, programme, cap: Bitrate::from_bps(1_700_000), players: 2, own: own.clone() };
-    let (publisher, taps) = Publisher::start(wishes, None).unwrap();
+    let (publisher, taps) = Publisher::start(wishes, None).unwrap_or_else(|error| refused(&error));
     let card = CardInfo {
         backend: Backend::Alsa,
         name: String::new(),

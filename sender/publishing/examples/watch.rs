@@ -18,6 +18,10 @@ struct Had {
     delays_ms: Vec<f64>,
     firsts_ms: Vec<f64>,
     pauses_ms: Vec<f64>,
+    /// Sentences with which the relay has sent somebody away, each with its count.
+    refused: BTreeMap<String, u64>,
+    /// Time of the newest frame, ms since 1970.
+    last_unix_ms: f64,
 }
 
 fn unix_ms() -> f64 {
@@ -48,6 +52,7 @@ async fn follow(
             let now = Instant::now();
             let mut had = had.lock().unwrap();
             had.bytes += frame.payload.len() as u64;
+            had.last_unix_ms = unix_ms();
             *had.by_track.entry(name.clone()).or_default() += 1;
             match last.replace(now) {
                 None => had.firsts_ms.push(joined.elapsed().as_secs_f64() * 1e3),
@@ -80,7 +85,13 @@ async fn watch_once(
     had: &Arc<Mutex<Had>>,
 ) -> Option<Vec<Option<Instant>>> {
     let joined = Instant::now();
-    let watcher = watchers.join().await.ok()?;
+    let watcher = match watchers.join().await {
+        Ok(watcher) => watcher,
+        Err(error) => {
+            *had.lock().unwrap().refused.entry(error.to_string()).or_default() += 1;
+            return None;
+        }
+    };
     let broadcast = &watcher.broadcast;
     let mut catalogue = broadcast.track("catalog.json").ok()?.subscribe(None).await.ok()?.ordered();
     let text = catalogue.next_group().await.ok()??.read_frame().await.ok()??.payload;
@@ -141,6 +152,8 @@ async fn main() {
         "kbps_each": had.bytes as f64 * 8.0 / 1e3 / seconds as f64 / watchers as f64,
         "delay_ms": delays_ms,
         "first_ms": firsts_ms,
+        "refused": had.refused,
+        "last_unix_ms": had.last_unix_ms,
         "pause_ms": [share(&had.pauses_ms, 99), share(&had.pauses_ms, 100)],
     });
     println!("{told}");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use moq_net::{Client, Session, cache, origin, time};
-use net::limited;
+use net::{clock, limited};
 use web_transport_quinn::quinn;
 
 use crate::dial::{DialError, Dialler};
@@ -23,8 +23,8 @@ const SHOWN: Duration = Duration::from_secs(4);
 const LOOK: Duration = Duration::from_millis(50);
 /// Streams that the relay may have open to a publisher, who takes nothing.
 const STREAMS: u32 = 16;
-/// Rest after a session that did not last.
-const REST: Duration = Duration::from_millis(100);
+/// Rest after a session; doubled after each that the relay did not take, up to the second.
+const REST: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
 /// The relay's view of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,22 +101,30 @@ pub(crate) async fn keep(target: Target, origin: origin::Producer, state: Arc<Re
             return;
         }
     };
+    let mut rest = REST[0];
     loop {
+        if let Err(error) = target.check(clock::unix_ms() / 1000) {
+            limited!(warn, "no audience: {error}");
+        }
         let failed = |error: &DialError| {
             state.failures.fetch_add(1, Ordering::Relaxed);
             limited!(warn, "the audience's relay cannot be reached ({target}): {error}; trying on");
         };
         let connection = dialler.dial(failed).await;
         match session(&dialler, &connection, &target, &origin, &state).await {
-            Ok(why) => limited!(info, "the audience's relay has ended the session: {why}; dialling again"),
+            Ok(why) => {
+                rest = REST[0];
+                limited!(info, "the audience's relay has ended the session: {why}; dialling again");
+            }
             Err(why) => {
+                rest = (2 * rest).min(REST[1]);
                 state.failures.fetch_add(1, Ordering::Relaxed);
                 limited!(warn, "the audience's relay does not take the call: {why}; trying on");
             }
         }
         state.connected.store(false, Ordering::Relaxed);
         connection.close(0_u8.into(), b"");
-        tokio::time::sleep(REST).await;
+        tokio::time::sleep(rest).await;
     }
 }
 

@@ -48,6 +48,11 @@ pub enum InvalidTarget {
         /// The name that the token allows.
         allowed: String,
     },
+    /// The token is for those who watch.
+    #[error(
+        "the token is for watching: the host publishes with an address of its own, which the relay's host has beside the link"
+    )]
+    Watches,
     /// It was for a time that is past.
     #[error("the token has expired: ask the relay's host for a new one")]
     Expired,
@@ -103,8 +108,10 @@ impl Target {
             return Ok(());
         }
         let allowed: Vec<_> = claims.paths().iter().map(|path| format!("{path:?}")).collect();
-        let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(" or ") };
-        Err(InvalidTarget::OtherName { name: self.name.clone(), allowed })
+        if allowed.is_empty() {
+            return Err(InvalidTarget::Watches);
+        }
+        Err(InvalidTarget::OtherName { name: self.name.clone(), allowed: allowed.join(" or ") })
     }
 }
 
@@ -261,15 +268,12 @@ mod tests {
         ] {
             assert_eq!(check(fits), Ok(()), "{fits}");
         }
-        for other in [
-            r#"{"put":"duet/ann"}"#,
-            r#"{"root":"duet/bert","put":""}"#,
-            r#"{"get":"duet/anna"}"#,
-            "{}",
-            r#"{"publish":"duet/anna/*"}"#,
-        ] {
+        for other in [r#"{"put":"duet/ann"}"#, r#"{"root":"duet/bert","put":""}"#, r#"{"publish":"duet/anna/*"}"#] {
             let error = check(other).unwrap_err();
             assert!(error.contains("not \"duet/anna\"") && error.contains("show it to nobody"), "{other}: {error}");
+        }
+        for watches in [r#"{"get":"duet/anna"}"#, r#"{"subscribe":["duet/anna"],"exp":2000}"#, "{}"] {
+            assert_eq!(check(watches), Err(InvalidTarget::Watches.to_string()), "{watches}");
         }
         assert_eq!(check(r#"{"put":"duet","exp":1000}"#), Err(InvalidTarget::Expired.to_string()));
         assert_eq!(Target::parse("https://relay/anna", None).unwrap().check(0), Ok(()));

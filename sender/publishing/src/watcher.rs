@@ -23,6 +23,9 @@ pub enum WatchError {
     /// It refuses.
     #[error("{0}")]
     Refused(#[from] moq_net::Error),
+    /// The session has broken down.
+    #[error("the session has broken down")]
+    Ended,
 }
 
 impl From<DialError> for WatchError {
@@ -48,6 +51,8 @@ impl Watchers {
     }
 
     /// Dials until somebody answers, and waits until the broadcast is there.
+    ///
+    /// Errors: the relay ends the session before.
     pub async fn join(&self) -> Result<Watcher, WatchError> {
         let connection = self.0.dial(|_| ()).await;
         let target = self.0.target();
@@ -56,8 +61,14 @@ impl Watchers {
         let client = Client::new().with_subscriber(origin.clone()).with_path(target.path());
         let raw = raw(&connection).ok_or(WatchError::NoDatagrams)?;
         let (session, driver) = client.connect(Instant::now(), raw).await?;
-        tokio::spawn(time::run(driver));
-        let broadcast = origin.consume().routed_broadcast(target.name.as_str()).await?;
-        Ok(Watcher { broadcast, _session: session })
+        let driven = tokio::spawn(time::run(driver));
+        let consumer = origin.consume();
+        tokio::select! {
+            broadcast = consumer.routed_broadcast(target.name.as_str()) => {
+                Ok(Watcher { broadcast: broadcast?, _session: session })
+            }
+            // Who may not watch is greeted, and sent away.
+            why = driven => Err(why.map_or(WatchError::Ended, WatchError::Refused)),
+        }
     }
 }

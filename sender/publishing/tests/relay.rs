@@ -230,7 +230,7 @@ fn a_relay_that_dies_is_dialled_until_another_is_there() {
 
 #[test]
 fn a_hostile_relay_is_seen_in_the_counts_and_nowhere_else() {
-    for manner in [Manner::Closes, Manner::Hangs, Manner::TakesNoDatagrams, Manner::Raves] {
+    for manner in [Manner::Refuses, Manner::Closes, Manner::Hangs, Manner::TakesNoDatagrams, Manner::Raves] {
         let relay = Relay::start(manner.clone(), 0);
         let own = own();
         let (publisher, taps) = publisher(&relay.url("duet/anna"), &own);
@@ -243,6 +243,18 @@ fn a_hostile_relay_is_seen_in_the_counts_and_nowhere_else() {
         assert!(call.end() < PATIENCE / 10, "{manner:?} has held the call up");
         publisher.end().unwrap();
     }
+}
+
+#[test]
+fn whoever_may_not_watch_is_told_and_does_not_wait() {
+    let relay = Relay::start(Manner::Refuses, 0);
+    let target = Target::parse(&relay.url("duet/anna"), None).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let joined = runtime.block_on(async {
+        let watchers = publishing::Watchers::new(target).unwrap();
+        tokio::time::timeout(PATIENCE, watchers.join()).await.unwrap().map(drop)
+    });
+    assert!(joined.is_err());
 }
 
 #[test]

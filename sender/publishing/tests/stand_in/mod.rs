@@ -22,6 +22,8 @@ pub(crate) enum Manner {
     Relays,
     /// It takes calls of this name only, and tells nobody.
     RelaysOnly(&'static str),
+    /// It greets, and sends away.
+    Refuses,
     /// It closes the connection after the handshake.
     Closes,
     /// It never says a word.
@@ -134,7 +136,7 @@ async fn serve(endpoint: quinn::Endpoint, manner: Manner, asked: Arc<Mutex<Vec<S
             let Ok(connection) = incoming.await else { return };
             let ends = connection.clone();
             match manner {
-                Manner::Relays | Manner::RelaysOnly(_) => {
+                Manner::Relays | Manner::RelaysOnly(_) | Manner::Refuses => {
                     let raw = web_transport_quinn::Session::raw(connection);
                     let Ok(request) = Server::new().accept_request(Instant::now(), raw).await else { return };
                     asked.lock().unwrap().push(request.path().to_owned());
@@ -146,6 +148,9 @@ async fn serve(endpoint: quinn::Endpoint, manner: Manner, asked: Arc<Mutex<Vec<S
                     };
                     let taken = request.with_publisher(&origin).with_subscriber(takes).ok().await;
                     let Ok((_session, driver)) = taken else { return };
+                    if matches!(manner, Manner::Refuses) {
+                        return ends.close(2_u8.into(), b"unauthorized");
+                    }
                     time::run(driver).await;
                 }
                 Manner::Closes => ends.close(9_u8.into(), b"no"),
