@@ -251,7 +251,7 @@ rival-sound: ## Duet's sound beside JackTrip's and others', or BESIDE="5 20" Mbi
 		$(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(JACKTRIP:%=--jacktrip %) $(PROGRAMS:%=--duet %)
 
 .PHONY: audience
-audience: ## an audience through a real relay in Chromium: join, picture, sound, flash against click, relay killed, a narrow line, 1 to 200 watchers; lines of JSON, a screenshot (RELAY=PROGRAM, PARTS="browser killed foreign all narrow cost", SECONDS=30, WATCHERS="1 20 100 200")
+audience: ## an audience through a real relay in Chromium: join, picture, sound, flash against click, relay killed, a narrow line, 1 to 200 watchers; lines of JSON, a screenshot (RELAY=PROGRAM, PARTS="browser killed foreign all narrow cost" or PARTS="doors join revoked": links, tokens, two relays, SECONDS=30, WATCHERS="1 20 100 200")
 	@.ci/setup audience
 	$(if $(SECONDS),SECONDS=$(SECONDS)) $(if $(WATCHERS),WATCHERS="$(WATCHERS)") $(if $(RELAY),RELAY=$(RELAY)) common/laboratory/audience/trial $(BUILT) $(PARTS)
 

@@ -1,11 +1,12 @@
 // trial RELAY SHOW WATCH PAGE OUT [PART..]: a real relay, a publisher that flashes and clicks, and a real browser on this machine; prints a
 // line of JSON for each part: browser (join, picture, sound, flash against click), killed (the relay dies and comes back), foreign (a token
 // for another name), all (the relay dies under 20 and 200 watchers), narrow (root; one on 0.3 Mbit/s beside ten), cost (1 to 200 watchers). OUT gets a screenshot and the logs. Needs node 20 or later and chromium.
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { extname, join } from "node:path";
+import { join } from "node:path";
+import { Browser, Place, percent, say, servePage, sleep } from "./stage.mjs";
 
 const [relay, show, watch, page, out, ...asked] = process.argv.slice(2);
 if (!out) {
@@ -15,27 +16,9 @@ if (!out) {
 const parts = asked.length ? asked : ["browser", "killed", "foreign", "all", "cost"];
 const BASE = Number(process.env.PORT ?? 24430);
 const [RELAY, TOKENS, PAGES, DEBUG, COUNTS] = [0, 1, 2, 3, 4].map((more) => BASE + more);
-const children = new Set();
-const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-const say = (part, told) => console.log(JSON.stringify({ part, ...told }));
-mkdirSync(out, { recursive: true });
-
-function start(name, program, args, env = {}) {
-  const log = createWriteStream(join(out, `${name}.log`), { flags: "a" });
-  const child = spawn(program, args, { env: { ...process.env, ...env } });
-  child.stdout.pipe(log, { end: false });
-  child.stderr.pipe(log, { end: false });
-  children.add(child);
-  child.on("exit", () => children.delete(child));
-  return child;
-}
-
-async function end(child) {
-  if (child.exitCode !== null || child.signalCode) return;
-  const gone = new Promise((done) => child.on("exit", done));
-  child.kill("SIGKILL");
-  await gone;
-}
+const place = new Place(out);
+const start = (...of) => place.start(...of);
+const end = (child) => place.end(child);
 
 // A certificate as browsers take it by its hash.
 // The relay reads its certificates anew whenever something changes in their folder, so that no log lies there.
@@ -64,20 +47,7 @@ createServer((request, answer) => {
   });
 }).listen(TOKENS, "127.0.0.1");
 
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json" };
-createServer((request, answer) => {
-  const path = new URL(request.url, "http://x").pathname;
-  const file = path === "/" ? "index.html" : path.slice(1).replaceAll("..", "");
-  try {
-    const body = file === "relay.json"
-      ? JSON.stringify({ relay: `https://localhost:${RELAY}/`, sha256: hash }) : readFileSync(join(page, file));
-    answer.writeHead(200, { "content-type": TYPES[extname(file)] ?? "text/plain", "cross-origin-opener-policy": "same-origin",
-      "cross-origin-embedder-policy": "require-corp" });
-    answer.end(body);
-  } catch {
-    answer.writeHead(404).end();
-  }
-}).listen(PAGES, "127.0.0.1");
+servePage(PAGES, page, () => ({ relay: `https://localhost:${RELAY}/`, sha256: hash }));
 
 const config = join(out, "relay.toml");
 writeFileSync(config, `[listen]
@@ -102,66 +72,6 @@ function cost(child) {
   const pages = Number(readFileSync(`/proc/${child.pid}/statm`, "utf8").split(" ")[1]);
   return { cpu: (Number(fields[11]) + Number(fields[12])) / 100, mb: pages * 4096 / 1e6 };
 }
-
-class Browser {
-  #socket;
-  #next = 0;
-  #waiting = new Map();
-
-  static async open() {
-    const browser = new Browser();
-    browser.child = start("chromium", process.env.CHROMIUM ?? "chromium", ["--headless=new", "--no-sandbox", "--disable-gpu",
-      "--autoplay-policy=no-user-gesture-required", `--remote-debugging-port=${DEBUG}`, `--user-data-dir=${join(out, "profile")}`,
-      "--window-size=1280,620", "about:blank"]);
-    for (let tries = 0; ; tries++) {
-      try {
-        const pages = await (await fetch(`http://127.0.0.1:${DEBUG}/json`)).json();
-        const target = pages.find((it) => it.type === "page");
-        browser.#socket = new WebSocket(target.webSocketDebuggerUrl);
-        await new Promise((done, failed) => ([browser.#socket.onopen, browser.#socket.onerror] = [done, failed]));
-        break;
-      } catch (error) {
-        if (tries > 200) throw error;
-        await sleep(100);
-      }
-    }
-    browser.#socket.onmessage = ({ data }) => {
-      const { id, result, error } = JSON.parse(data);
-      browser.#waiting.get(id)?.(result ?? { error });
-      browser.#waiting.delete(id);
-    };
-    return browser;
-  }
-
-  tell(method, params = {}) {
-    const id = ++this.#next;
-    this.#socket.send(JSON.stringify({ id, method, params }));
-    return new Promise((done) => this.#waiting.set(id, done));
-  }
-
-  async run(expression) {
-    const { result, exceptionDetails } =
-      await this.tell("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
-    if (exceptionDetails) throw new Error(JSON.stringify(exceptionDetails));
-    return result.value;
-  }
-
-  async until(expression, ms = 30_000) {
-    const began = Date.now();
-    while (!(await this.run(expression))) {
-      if (Date.now() - began > ms) return undefined;
-      await sleep(20);
-    }
-    return Date.now() - began;
-  }
-
-  async shot(file) {
-    const { data } = await this.tell("Page.captureScreenshot");
-    writeFileSync(join(out, file), Buffer.from(data, "base64"));
-  }
-}
-
-const percent = (values, share) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share / 100))];
 
 // In the page: looks at each picture and at the sound when they are given to screen and card, and returns the times of flashes and clicks,
 // the pauses between pictures and the difference of two pictures on each player's half.
@@ -222,7 +132,7 @@ try {
   let host = parts.some((part) => part !== "foreign") ? startShow("host") : undefined;
   await sleep(2500);
   if (parts.includes("browser") || parts.includes("killed")) {
-    const browser = await Browser.open();
+    const browser = await Browser.open(place, DEBUG);
     await browser.tell("Page.navigate", { url: `http://localhost:${PAGES}/#duet/anna?jwt=guest.b.c` });
     const live = await browser.until(`window.duet?.player.broadcast.out.status.peek() === "live"`);
     await browser.run(`document.getElementById("start").click()`);
@@ -233,7 +143,7 @@ try {
       const seconds = Number(process.env.SECONDS ?? 30);
       const before = await browser.run(`duet.player.video.out.stats.peek()?.frameCount`);
       const seen = await browser.run(WATCHED(seconds));
-      await browser.shot("page.png");
+      await browser.shot(join(out, "page.png"));
       const apart = seen.flashes.map((flash) => seen.clicks.map((click) => click - flash).sort((a, b) => Math.abs(a) - Math.abs(b))[0])
         .filter((ms) => Math.abs(ms) < 500);
       const sizes = apart.map(Math.abs);
@@ -274,13 +184,7 @@ try {
     // One on a line of 0.3 Mbit/s, in a network namespace of its own, beside ten on good ones.
     const [space, near, far] = ["", "n", "f"].map((end) => `duet-au${end}${BASE}`);
     const ip = (...args) => execFileSync("ip", args, { stdio: "ignore" });
-    const run = async (name, program, args) => {
-      const child = start(name, program, args);
-      let told = "";
-      child.stdout.on("data", (more) => (told += more));
-      await new Promise((done) => child.on("exit", done));
-      return JSON.parse(told);
-    };
+    const run = (...of) => place.told(...of);
     const others = () => run("others", watch, [`${url("guest")}#sha256=${hash}`, "10", "20", "main", "base", "sound"]);
     const alone = await others();
     ip("netns", "add", space);
@@ -305,8 +209,7 @@ try {
   if (parts.includes("cost")) {
     for (const watchers of (process.env.WATCHERS ?? "1 20 100 200").split(" ")) {
       const seconds = 10;
-      const child = spawn(watch, [`${url("guest")}#sha256=${hash}`, watchers, String(seconds)]);
-      children.add(child);
+      const child = start("watch", watch, [`${url("guest")}#sha256=${hash}`, watchers, String(seconds)]);
       let told = "";
       child.stdout.on("data", (more) => (told += more));
       const gone = new Promise((done) => child.on("exit", done));
@@ -322,6 +225,6 @@ try {
   if (host) await end(host);
   await end(server);
 } finally {
-  for (const child of children) child.kill("SIGKILL");
+  place.endAll();
 }
 process.exit(0);
