@@ -143,7 +143,8 @@ impl Band {
     fn comparable(&self, lines: &[Option<MemberLine>], now: Timestamp, is_only_one: bool) -> Vec<bool> {
         let budget = |(member, line): (&Member, &Option<MemberLine>)| {
             let line = line.as_ref()?;
-            let is_out = member.apart_until.is_some_and(|until| now < until);
+            let is_held_up = member.seat != Seat::Together && line.hindrance.behind > BEHIND_MAX;
+            let is_out = is_held_up || member.apart_until.is_some_and(|until| now < until);
             (!is_out || is_only_one).then_some(line.budget_bytes)
         };
         let budgets: Vec<_> = self.members.iter().zip(lines).map(budget).collect();
@@ -173,15 +174,21 @@ impl Member {
         if self.seat != Seat::Together || !hinders {
             return;
         }
-        let in_vain = is_untrue || self.joined.is_some_and(|joined| now.since(joined) < JOINED_IN_VAIN);
+        // Once, the frame that it has joined with may have been lost.
+        let joined = self.joined.filter(|_| !self.is_forgiven(now));
+        let in_vain = is_untrue || joined.is_some_and(|joined| now.since(joined) < JOINED_IN_VAIN);
         (self.seat, self.comparable) = (Seat::Apart, None);
         self.exile(now, in_vain.then_some(APART_MOST));
     }
 
+    /// Returns true if it has hindered nobody for a while.
+    fn is_forgiven(&self, now: Timestamp) -> bool {
+        self.apart_until.is_none_or(|until| now.since(until) > FORGIVEN_AFTER)
+    }
+
     /// Lets it join no more for this time; none: for twice the time of before.
     fn exile(&mut self, now: Timestamp, time: Option<Duration>) {
-        let is_forgiven = self.apart_until.is_none_or(|until| now.since(until) > FORGIVEN_AFTER);
-        let longer = if is_forgiven { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
+        let longer = if self.is_forgiven(now) { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
         self.apart_for = time.unwrap_or(longer);
         self.apart_until = self.apart_until.max(Some(now + self.apart_for));
     }
@@ -280,8 +287,8 @@ mod tests {
         ];
         // One that hinders others as soon as it joins, and one that does so later.
         for (hinders, later, expected) in [
-            (hindrances[0], 0, 2..=3),
-            (hindrances[1], 0, 2..=3),
+            (hindrances[0], 0, 3..=4),
+            (hindrances[1], 0, 3..=4),
             (hindrances[2], 0, 2..=3),
             (hindrances[0], 60, 3..=7),
             (hindrances[1], 60, 3..=7),
@@ -308,6 +315,18 @@ mod tests {
             }
             assert!(expected.contains(&times), "{times} {later}");
         }
+    }
+
+    #[test]
+    fn whoever_would_hinder_others_does_not_join_them() {
+        let mut room = Room::new(3);
+        let denies = |_| Hindrance { behind: 15, ..Hindrance::default() };
+        room.frames(1, [Some(5_000); 3]);
+        for _ in 0..600 {
+            assert_eq!(room.with(1, [Some(5_000); 3], denies), ([Together, Together, Apart], Some(5_000)));
+        }
+        // Once, its frame may have been lost: as soon as it holds something, it is one among others.
+        assert_eq!(room.frames(60, [Some(5_000); 3]).0, [Together; 3]);
     }
 
     #[test]

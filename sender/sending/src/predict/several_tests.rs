@@ -23,6 +23,8 @@ struct Receiver {
     /// Of 100 frames: those that do not come, and those that come with gaps.
     loses: [u64; 2],
     delay: u64,
+    /// It says of each frame that it has not used it.
+    denies: bool,
     random: u64,
 }
 
@@ -30,7 +32,7 @@ impl Receiver {
     fn new(id: u32, loses: [u64; 2], delay: u64) -> Self {
         let decoder = Decoder::open(&params(), BackendChoice::Cpu).unwrap();
         let (held, random) = (Held::new(15), u64::from(id));
-        Self { id: ReceiverId(id), decoder, held, reports: VecDeque::new(), loses, delay, random }
+        Self { id: ReceiverId(id), decoder, held, reports: VecDeque::new(), loses, delay, denies: false, random }
     }
 
     fn chance(&mut self, of: u64) -> u64 {
@@ -63,7 +65,11 @@ impl Receiver {
             hash = Some(out.hash());
             self.held.on_used(id, gaps, state, hash);
         }
-        self.reports.extend(self.held.report().map(|report| (step + self.delay, report)));
+        let denied = |report: StatesReport| match self.denies {
+            true => StatesReport { fates: vec![Fate::NotUsed; report.fates.len()], hash: None, ..report },
+            false => report,
+        };
+        self.reports.extend(self.held.report().map(|report| (step + self.delay, denied(report))));
         hash
     }
 }
@@ -183,6 +189,38 @@ fn whoever_holds_less_than_others_or_reports_what_is_not_true_is_known() {
     room.sender.on_told_of(ReceiverId(1), Told::Report(contradiction, now));
     assert_eq!(hindrance(&room, 1).untrue, 1);
     assert_eq!(room.sender.hindrance(ReceiverId(9), now), None);
+}
+
+#[test]
+fn whoever_says_from_the_begin_that_it_has_used_nothing_is_known_until_it_uses_something() {
+    let room = || Room::new(vec![Receiver::new(1, [0, 0], 1), Receiver::new(2, [0, 0], 1)]);
+    let hinders = |room: &mut Room| {
+        room.frame();
+        let now = Timestamp::from_us(33_333 * room.step);
+        [1, 2].map(|id| room.sender.hindrance(ReceiverId(id), now).unwrap().behind > 4)
+    };
+    let mut one = room();
+    one.receivers[1].denies = true;
+    let seen: Vec<_> = (0..6).map(|_| hinders(&mut one)).collect();
+    let expected = [false, true, true, true, true, true].map(|of_second| [false, of_second]);
+    assert_eq!(seen, expected);
+    // Gone, it hinders nobody, and would again.
+    one.sender.leave(ReceiverId(2));
+    assert!((0..3).all(|_| hinders(&mut one) == [false, true]));
+    one.receivers[1].denies = false;
+    hinders(&mut one);
+    let now = Timestamp::from_us(33_333 * one.step);
+    drop(one.frame());
+    assert_eq!(one.sender.hindrance(ReceiverId(2), now), None);
+    // Where nobody has used anything, something else is wrong.
+    let mut all = room();
+    all.receivers.iter_mut().for_each(|receiver| receiver.denies = true);
+    assert!((0..12).all(|_| hinders(&mut all) == [false; 2]));
+    // One that has used a frame may lose some.
+    let mut later = room();
+    (0..3).for_each(|_| drop(later.frame()));
+    later.receivers[1].denies = true;
+    assert!((0..3).all(|_| hinders(&mut later) == [false; 2]));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use picture::replay::Replay;
 
 use super::references::{PredictionCounters, References, SentFrame, StatesOutcome};
 use crate::units::{FrameId, Timestamp};
-use crate::wire::states::StatesReport;
+use crate::wire::states::{Fate, StatesReport};
 
 /// A receiver of a stream, among others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,8 @@ pub struct ReceiverId(pub u32);
 /// Counts of what a receiver keeps the others' frames from being predicted from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hindrance {
-    /// Frames by which what it is known to hold is older than what another one is known to hold.
+    /// Frames by which what it is known to hold is older than what another one is known to hold; all that are kept, if it says that it
+    /// has used no frame since it began and others have, and for one who has left, until it says that it has used one.
     pub behind: u32,
     /// Of the last sixteen frames that it reported, those that lacked something.
     pub broken: u32,
@@ -33,6 +34,8 @@ pub struct Receivers<F, S> {
     /// The last frame and the distance to its reference, until it is withdrawn.
     newest: Option<(FrameId, u8)>,
     present: Vec<(ReceiverId, References<F, S>)>,
+    /// Those who have left and have said of all frames so far that they have not used them.
+    denying: Vec<ReceiverId>,
     /// Counts of the stream's frames, and those of receivers that have left.
     counters: PredictionCounters,
 }
@@ -41,11 +44,20 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
     /// Creates the store of a stream with a frame each `interval`, which refers at most `window` frames back (0: never),
     /// behind the frame `last`. There is no receiver yet.
     pub fn new(window: u8, interval: Duration, last: Option<FrameId>) -> Self {
-        Self { window, interval, last, newest: None, present: Vec::new(), counters: PredictionCounters::default() }
+        Self {
+            window,
+            interval,
+            last,
+            newest: None,
+            present: Vec::new(),
+            denying: Vec::new(),
+            counters: PredictionCounters::default(),
+        }
     }
 
     /// Counts a receiver, which holds nothing: the next frame is coded alone. One that is there begins anew.
     pub fn join(&mut self, id: ReceiverId) {
+        self.denying.retain(|denying| *denying != id);
         match self.of(id) {
             Some(references) => references.restart(),
             None => self.present.push((id, References::new(self.window, self.interval).after(self.last))),
@@ -54,13 +66,20 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
 
     /// Counts a receiver no longer, whatever it lacks.
     pub fn leave(&mut self, id: ReceiverId) {
+        let denies = self.of(id).is_some_and(|references| references.denied() > 0);
+        self.denying.extend(denies.then_some(id));
         let left = self.present.extract_if(.., |(present, _)| *present == id);
         self.counters = left.fold(self.counters, |sum, (_, references)| with(sum, references.counters()));
     }
 
-    /// Takes a receiver's report, which came at `now`. One who is not there has nothing to report.
+    /// Takes a receiver's report, which came at `now`. Of one who is not there nothing is known but whether it uses what it gets.
     pub fn on_report(&mut self, id: ReceiverId, report: StatesReport, now: Timestamp) -> StatesOutcome {
-        self.of(id).map_or(StatesOutcome::Known, |references| references.on_report(report, now))
+        if let Some(references) = self.of(id) {
+            return references.on_report(report, now);
+        }
+        let uses = report.fates.iter().any(|fate| matches!(fate, Fate::Used(_)));
+        self.denying.retain(|denying| *denying != id || !uses);
+        StatesOutcome::Known
     }
 
     /// Returns the number of the next frame.
@@ -142,14 +161,19 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
         }
     }
 
-    /// Returns what a receiver hinders the others by at `now`; none: it is not there.
+    /// Returns what a receiver hinders the others by at `now`, or would; none: it is not there, and nothing speaks against it.
     pub fn hindrance(&self, id: ReceiverId, now: Timestamp) -> Option<Hindrance> {
+        if self.denying.contains(&id) {
+            return Some(Hindrance { behind: self.window.into(), ..Hindrance::default() });
+        }
         let (_, own) = self.present.iter().find(|(present, _)| *present == id)?;
         let newest = |references: &References<F, S>| references.wanted(now)[0];
         let held = self.present.iter().filter_map(|(_, references)| newest(references));
         let best = held.reduce(|a, b| if a.is_newer_than(b) { a } else { b });
+        let denies = own.denied() > 0 && self.present.iter().any(|(_, references)| references.has_used());
+        let of_own = newest(own).filter(|_| !denies);
         let behind =
-            best.map_or(0, |best| newest(own).map_or(u32::from(self.window), |own| best.ahead_of(own).unsigned_abs()));
+            best.map_or(0, |best| of_own.map_or(u32::from(self.window), |own| best.ahead_of(own).unsigned_abs()));
         let PredictionCounters { mismatches, contradictions, malformed, .. } = own.counters();
         Some(Hindrance { behind, broken: own.broken(), untrue: mismatches + contradictions + malformed })
     }

@@ -80,6 +80,9 @@ pub struct References<F, S> {
     delay: Delay,
     /// A bit for each of the last frames reported: 1 if something was missing.
     broken: u32,
+    /// Frames reported since the receiver began, up to the first that it has used.
+    denied: u32,
+    has_used: bool,
     hash: Option<(FrameId, u32)>,
     counters: PredictionCounters,
 }
@@ -119,6 +122,8 @@ impl<F: SentFrame, S: Clone> References<F, S> {
             last: None,
             delay: Delay::default(),
             broken: 0,
+            denied: 0,
+            has_used: false,
             hash: None,
             counters: PredictionCounters::default(),
         }
@@ -136,6 +141,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.forget();
         self.delay = Delay::default();
         self.broken = 0;
+        (self.denied, self.has_used) = (0, false);
     }
 
     /// Marks the receiver's state as unknown.
@@ -204,6 +210,8 @@ impl<F: SentFrame, S: Clone> References<F, S> {
             if entry.fate.is_none() {
                 let is_whole = matches!(&fate, Fate::Used(gaps) if gaps.is_empty());
                 self.broken = self.broken << 1 | u32::from(!is_whole);
+                self.has_used |= matches!(&fate, Fate::Used(_));
+                self.denied += u32::from(!self.has_used);
                 if !is_whole {
                     entry.state = State::Stale;
                 }
@@ -280,6 +288,16 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     /// Returns how many of the last frames reported lacked something.
     pub(super) fn broken(&self) -> u32 {
         (self.broken & ((1 << FATES) - 1)).count_ones()
+    }
+
+    /// Returns how many frames the receiver has reported since it began up to now, if it has used none of them; 0: it has used one.
+    pub(super) fn denied(&self) -> u32 {
+        if self.has_used { 0 } else { self.denied }
+    }
+
+    /// Returns true if the receiver has said of a frame that it has used it.
+    pub(super) fn has_used(&self) -> bool {
+        self.has_used
     }
 
     /// Compares the last hash that was reported, once its state is known for certain. After a wrong one nothing is known.
