@@ -27,7 +27,7 @@ use crate::scenario::case::{CLEAN, LOOPBACK};
 use crate::scenario::setup::Stream;
 use crate::scenario::sound::Sound;
 use crate::scenario::table::Row;
-use crate::scenario::{cases, rehearsal, run as scenario, siege, soak, table};
+use crate::scenario::{band, cases, rehearsal, run as scenario, siege, soak, table};
 use crate::{attack, bulk, quality, rival};
 
 /// The daemons' own congestion controller.
@@ -42,7 +42,8 @@ const PARTS: [char; 4] = ['a', 'b', 'c', 'd'];
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Scenarios, such as T1 or T11b; T11 means T11a and T11b; `soak` is T20. All but that if none is named. `attacks`
-    /// and names of attacks: those. `siege` and names of hostile peers: those beside a call. `rehearsal`: a call of hours. `rival` and names of
+    /// and names of attacks: those. `band` and names of scenarios, `narrow` or `killed`: a band beside a duet on those lines, or one of which
+    /// one member has a narrow line or is killed again and again beside one that is left alone (root). `siege` and names of hostile peers: those beside a call. `rehearsal`: a call of hours. `rival` and names of
     /// lines: Duet and WebRTC over these
     scenario: Vec<String>,
     /// Length of each scenario
@@ -51,6 +52,9 @@ struct Arguments {
     /// Decides the fate of every datagram
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Machines of `band`
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=4))]
+    members: u8,
     /// The sender's source
     #[arg(long, default_value = "pattern:size=1280x720:fps=60")]
     source: String,
@@ -161,6 +165,21 @@ fn run(arguments: &Arguments) -> Result<()> {
             codec: arguments.codec.as_deref(),
             out: folder,
         }),
+        "band" => {
+            let (source, _, original) = source(arguments, &folder)?;
+            band::run(&band::BandOptions {
+                names,
+                cases: &cases::all(length, seed, None, &recordings),
+                members: usize::from(arguments.members),
+                programs: &programs,
+                folder: &folder,
+                length,
+                seed,
+                source: &source,
+                rate: &arguments.rate,
+                original,
+            })
+        }
         _ => scenarios(arguments, &programs, &folder, &recordings),
     }
 }

@@ -85,6 +85,8 @@ pub const SLICE: Duration = Duration::from_millis(100);
 pub struct Relay {
     addresses: Vec<SocketAddr>,
     target: SocketAddr,
+    /// Port from which the first flow's listener is reached at first.
+    back_port: u16,
     began: Instant,
     events: Option<Sender<Event>>,
     stop: Arc<AtomicBool>,
@@ -121,6 +123,7 @@ impl Relay {
             tap: first.tap.clone(),
             addresses: open.iter().map(|flow| flow.front.local_addr()).collect::<io::Result<_>>()?,
             target: first.tap.target,
+            back_port: first.back.local_addr()?.port(),
             began: Instant::now(),
             events: Some(events),
             stop: Arc::new(AtomicBool::new(false)),
@@ -147,6 +150,11 @@ impl Relay {
     /// Returns the address to dial of each flow.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Returns the port at which the first flow's listener reaches who dials it, once that one has dialled.
+    pub(crate) fn back_port(&self) -> u16 {
+        self.back_port
     }
 
     /// Returns the time at which it began.

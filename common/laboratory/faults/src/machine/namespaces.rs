@@ -46,12 +46,7 @@ impl Namespaces {
         match route {
             Route::Relay => {
                 for (name, subnet) in [(sender_end, 1), (receiver_end, 2)] {
-                    let host = format!("dh{subnet}-{id}");
-                    run("ip", &["link", "add", &host, "type", "veth", "peer", "name", "up0", "netns", name])?;
-                    run("ip", &["addr", "add", &format!("10.77.{subnet}.1/30"), "dev", &host])?;
-                    run("ip", &["link", "set", &host, "up"])?;
-                    run("ip", &["-n", name, "addr", "add", &format!("10.77.{subnet}.2/30"), "dev", "up0"])?;
-                    run("ip", &["-n", name, "link", "set", "up0", "up"])?;
+                    join(name, &format!("dh{subnet}-{id}"), subnet)?;
                 }
             }
             Route::Direct | Route::Spaces | Route::Line { .. } => {
@@ -87,6 +82,54 @@ impl Namespaces {
         command.args(["netns", "exec", &self.names[end]]).arg(program);
         command
     }
+}
+
+/// A network namespace of one program, joined to this process' namespace alone. It goes with this value.
+#[derive(Debug)]
+pub(crate) struct Home {
+    name: String,
+    /// Address of this process there.
+    pub(crate) near: Ipv4Addr,
+    /// Address of the program.
+    pub(crate) far: Ipv4Addr,
+}
+
+impl Home {
+    /// Makes the one of this `number`, which no other has.
+    pub(crate) fn new(number: u8) -> Result<Self> {
+        let (id, subnet) = (std::process::id(), 100 + number);
+        let home = Self {
+            name: format!("duet-h{number}-{id}"),
+            near: Ipv4Addr::new(10, 77, subnet, 1),
+            far: Ipv4Addr::new(10, 77, subnet, 2),
+        };
+        run("ip", &["netns", "add", &home.name]).context("network namespaces need root")?;
+        run("ip", &["-n", &home.name, "link", "set", "lo", "up"])?;
+        join(&home.name, &format!("dh{subnet}-{id}"), subnet)?;
+        Ok(home)
+    }
+
+    /// Returns a command that runs `program` there.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name]).arg(program);
+        command
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.name]).status();
+    }
+}
+
+/// Joins the namespace `name` to this process' one, whose end of the line is `host`.
+fn join(name: &str, host: &str, subnet: u8) -> Result<()> {
+    run("ip", &["link", "add", host, "type", "veth", "peer", "name", "up0", "netns", name])?;
+    run("ip", &["addr", "add", &format!("10.77.{subnet}.1/30"), "dev", host])?;
+    run("ip", &["link", "set", host, "up"])?;
+    run("ip", &["-n", name, "addr", "add", &format!("10.77.{subnet}.2/30"), "dev", "up0"])?;
+    run("ip", &["-n", name, "link", "set", "up0", "up"])
 }
 
 impl Drop for Namespaces {
