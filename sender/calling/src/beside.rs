@@ -23,8 +23,8 @@ pub fn of_one_file(file: &ConfigFile, sinks: &[String], path: Option<&Path>) -> 
     Resolved::of_file(receiving, sinks, path)
 }
 
-/// Returns the part of a band's configuration for the `place`th member whom `file` calls: statistics and recordings are in files of
-/// their own, which have its name; a page of statistics has the first one alone.
+/// Returns the part of a band's configuration for the `place`th member whom `file` calls: statistics, recordings and the log of
+/// pictures are in files of their own, which have its name; a page of statistics has the first one alone.
 pub fn of_member(file: &ConfigFile, place: usize) -> ConfigFile {
     let mut own = file.clone();
     let name = file.peers.first().and_then(|peer| peer.name.as_deref()).unwrap_or_default();
@@ -35,6 +35,7 @@ pub fn of_member(file: &ConfigFile, place: usize) -> ConfigFile {
     };
     own.stats.file = with_name(&file.stats.file);
     own.record.path = with_name(&file.record.path);
+    own.expert.pictures = with_name(&file.expert.pictures);
     if place > 0 {
         own.expert.metrics = None;
     }
@@ -97,10 +98,14 @@ mod tests {
 
     #[test]
     fn each_member_has_statistics_and_recordings_of_its_own() {
-        let mut file = parse_sender("[stats]\nfile = \"call.jsonl\"\n[record]\npath = \"call.duet\"").unwrap();
+        let mut file = parse_sender(
+            "[stats]\nfile = \"call.jsonl\"\n[record]\npath = \"call.duet\"\n[expert]\npictures = \"shown\"",
+        )
+        .unwrap();
         file.peers = vec![PeerSection { name: Some("cl ara".to_owned()), ..PeerSection::default() }];
         let member = of_member(&file, 1);
         assert_eq!((&*member.stats.file, &*member.record.path), ("call-cl_ara.jsonl", "call-cl_ara.duet"));
+        assert_eq!(member.expert.pictures, "shown-cl_ara");
         file.stats.file = "-".to_owned();
         assert_eq!(of_member(&file, 0).stats.file, "-");
     }
