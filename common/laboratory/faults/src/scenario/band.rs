@@ -155,7 +155,7 @@ impl Pair {
     }
 }
 
-/// What was seen of one group.
+/// The figures of one group.
 #[derive(Default)]
 struct Seen {
     pairs: Vec<Pair>,
@@ -180,7 +180,7 @@ impl Seen {
     }
 }
 
-/// What was seen of both groups at once.
+/// The figures of both groups at once.
 struct Together {
     groups: [Seen; 2],
     machine_late: Option<f64>,
