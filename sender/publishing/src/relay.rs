@@ -119,7 +119,11 @@ pub(crate) async fn keep(target: Target, origin: origin::Producer, state: Arc<Re
             Err(why) => {
                 rest = (2 * rest).min(REST[1]);
                 state.failures.fetch_add(1, Ordering::Relaxed);
-                limited!(warn, "the audience's relay does not take the call: {why}; trying on");
+                let token = match why.contains("unauthorized") {
+                    true => "its token is wrong, has ended or was taken back: ask the relay's host for a new one; ",
+                    false => "",
+                };
+                limited!(warn, "the audience's relay does not take the call: {token}{why}; trying on");
             }
         }
         state.connected.store(false, Ordering::Relaxed);
