@@ -5,7 +5,7 @@ use picture::effects::Effect;
 use showing::sink::{Press, Said};
 
 use super::Screens;
-use super::parts::{aside, ending, field, portrait, primary, quiet};
+use super::parts::{aside, ending, field, middle, portrait, primary, quiet};
 use crate::balance;
 use crate::face::theme;
 use crate::facts::{Act, Facts, InCall};
@@ -79,20 +79,14 @@ impl Screens {
                 let signs = [(*is_recording, "you-record"), (*they_record, "they-record"), (*they_hide, "they-hide")];
                 let said: Vec<_> =
                     signs.into_iter().filter(|(is_so, _)| *is_so).map(|(_, key)| self.words.say(key)).collect();
-                if !said.is_empty() {
-                    let point = if is_recorded { "● " } else { "" };
-                    let said = format!("{point}{}", said.join(" · "));
-                    ui.vertical_centered(|ui| ui.label(RichText::new(said).small().color(theme::BAD)));
-                }
-                if let Some(trouble) = trouble {
-                    ui.vertical_centered(|ui| ui.label(RichText::new(trouble).color(theme::BAD)));
-                }
+                let point = if is_recorded { "● " } else { "" };
+                let said = (!said.is_empty()).then(|| format!("{point}{}", said.join(" · ")));
+                middle(ui, said.map(|said| RichText::new(said).small().color(theme::BAD)));
+                middle(ui, trouble.as_ref().map(|trouble| RichText::new(trouble).color(theme::BAD)));
                 if self.typed.adjusts && call.sends {
                     return self.show_adjusting(ui, &facts.call, screen.height());
                 }
-                if !sentence.is_empty() {
-                    ui.vertical_centered(|ui| aside(ui, &sentence));
-                }
+                middle(ui, (!sentence.is_empty()).then(|| RichText::new(sentence).color(theme::QUIET)));
                 ui.horizontal_wrapped(|ui| self.show_call_buttons(ui, call, &facts.call, pressed));
             });
         });
@@ -162,6 +156,8 @@ impl Screens {
         };
         if let Some(is_muted) = call.is_muted {
             button(ui, if is_muted { "unmute" } else { "mute" }, Press::Mute);
+        } else {
+            ui.skip_ahead_auto_ids(1);
         }
         if call.sends {
             button(ui, if call.own_shown { "hide-self" } else { "show-self" }, Press::Own);
@@ -171,6 +167,8 @@ impl Screens {
             if quiet(ui, &self.words.say("adjust")).clicked() {
                 self.typed.adjusts = true;
             }
+        } else {
+            ui.skip_ahead_auto_ids(3);
         }
         button(ui, "mirror", Press::Mirror);
         button(ui, "snapshot", Press::Save);

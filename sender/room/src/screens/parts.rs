@@ -34,6 +34,12 @@ pub(super) fn card<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
     shown.inner
 }
 
+/// Shows nothing in the place of a card that may come: what has the keyboard below it keeps it then.
+pub(super) fn no_card(ui: &mut Ui) {
+    // A card counts as two in the order of all that is shown, by which who has the keyboard is known.
+    ui.skip_ahead_auto_ids(2);
+}
+
 /// Shows the button of what is meant to be done next.
 pub(super) fn primary(ui: &mut Ui, text: &str) -> Response {
     coloured(ui, text, theme::ACCENT, theme::ON_ACCENT)
@@ -69,6 +75,15 @@ pub(super) fn quiet(ui: &mut Ui, text: &str) -> Response {
 /// Shows a sentence that is second.
 pub(super) fn aside(ui: &mut Ui, text: &str) {
     ui.label(RichText::new(text).color(theme::QUIET));
+}
+
+/// Shows a line in the middle, if there is one; what comes after it has the keyboard either way.
+pub(super) fn middle(ui: &mut Ui, line: Option<RichText>) {
+    match line {
+        Some(line) => drop(ui.vertical_centered(|ui| ui.label(line))),
+        // A line counts as one.
+        None => ui.skip_ahead_auto_ids(1),
+    }
 }
 
 /// Shows the heading of a card.

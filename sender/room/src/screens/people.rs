@@ -3,7 +3,7 @@
 use common::reach::NAME_MAX;
 use egui::{RichText, Ui};
 
-use super::parts::{aside, at_right, card, centred, ending, field, heading, mark, portrait, primary, quiet};
+use super::parts::{aside, at_right, card, centred, ending, field, heading, mark, no_card, portrait, primary, quiet};
 use super::{Page, Screens};
 use crate::face::theme;
 use crate::facts::{Act, Facts};
@@ -71,6 +71,8 @@ impl Screens {
                     }
                 });
             });
+        } else {
+            no_card(ui);
         }
     }
 
@@ -89,6 +91,8 @@ impl Screens {
                     }
                 });
             });
+        } else {
+            no_card(ui);
         }
     }
 

@@ -316,6 +316,47 @@ fn enter_presses_what_has_the_keyboard_and_escape_goes_back() {
     assert_eq!(shown.screens.acts, [Act::Take(KEY.parse().unwrap())]);
 }
 
+/// What is said above the buttons of a call, and a button that comes, leave the keyboard where it is.
+#[test]
+fn the_keyboard_stays_where_it_is_whatever_comes_beside() {
+    let quiet = Said { sends: true, ..Said::default() };
+    let mut shown = Shown::new("en", Page::People, facts(), Some(quiet.clone()), SIZES[0]);
+    // "Record" is the seventh.
+    (0..7).for_each(|_| shown.press(Key::Tab));
+    let mut is_recording = false;
+    for (line, trouble, they_hide, is_muted) in [
+        ("Picture 43 ms behind, line good", None, false, None),
+        ("Picture 43 ms behind, line good", Some("the disk is full"), false, None),
+        ("", None, true, None),
+        ("", None, false, Some(false)),
+        ("", None, false, None),
+    ] {
+        shown.call = Some(Said { line: line.to_owned(), is_muted, ..quiet.clone() });
+        let trouble = trouble.map(str::to_owned);
+        shown.facts.call = InCall { trouble, they_hide, is_recording, ..InCall::default() };
+        shown.press(Key::Enter);
+        is_recording = !is_recording;
+        assert_eq!(
+            std::mem::take(&mut shown.screens.acts),
+            [Act::Record(is_recording)],
+            "{line:?} {they_hide} {is_muted:?}"
+        );
+    }
+    // News and a link in the clipboard come on their own, too.
+    let pressed = |tabs: usize, come: bool| {
+        let mut shown = Shown::new("en", Page::People, Facts { news: None, offered: None, ..facts() }, None, SIZES[0]);
+        (0..tabs).for_each(|_| shown.press(Key::Tab));
+        if come {
+            (shown.facts.news, shown.facts.offered) = (Some("the line is slow".to_owned()), Some(LINK.to_owned()));
+        }
+        shown.press(Key::Enter);
+        (shown.screens.acts, shown.screens.page, shown.screens.typed.opened)
+    };
+    for tabs in 1..8 {
+        assert_eq!(pressed(tabs, true), pressed(tabs, false), "{tabs}");
+    }
+}
+
 #[test]
 fn names_and_links_that_are_typed_become_what_the_files_take() {
     let mut screens = Screens::new(Words::of("en"), Page::Join);
