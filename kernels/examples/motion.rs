@@ -86,6 +86,8 @@ impl Figures {
             other => bail!("{other} is no effort: still, near, low, medium or high"),
         };
         let mut encoder = ClipEncoder::open(params, 1, effort, backend())?;
+        // A card searches itself where there is a limit, which none reaches here.
+        encoder.set_search(effort, (backend() == BackendChoice::Opencl).then_some(Duration::from_secs(10)));
         let mut decoder = ClipDecoder::open(params, backend())?;
         let mut out = Picture::for_stream(params.chroma, params.size);
         let luma = params.size.pixels();

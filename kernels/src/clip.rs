@@ -1,6 +1,7 @@
 //! The frames of a clip, each of which comes, whole or damaged: both ends keep the last states themselves.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use picture::coded::{CodedFrame, ReceivedFrame};
 use picture::params::StreamParams;
@@ -64,6 +65,11 @@ impl ClipEncoder {
         Ok(Self { encoder, reference_age, states: States::new(params) })
     }
 
+    /// Sets how vectors are looked for, as [`Encoder::set_search`] does.
+    pub fn set_search(&mut self, effort: Effort, limit: Option<Duration>) {
+        self.encoder.set_search(effort, limit);
+    }
+
     /// Codes the next picture, as [`Encoder::encode`] does.
     pub fn encode(&mut self, picture: PictureRef<'_>, target: Target) -> Result<CodedFrame, EncodeError> {
         let age = self.reference_age;
@@ -86,7 +92,7 @@ impl ClipEncoder {
     }
 
     /// Returns how long the last frame took from its vectors to its bytes, as [`Encoder::vectors_to_bytes`] does.
-    pub fn vectors_to_bytes(&self) -> std::time::Duration {
+    pub fn vectors_to_bytes(&self) -> Duration {
         self.encoder.vectors_to_bytes()
     }
 

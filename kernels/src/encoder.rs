@@ -292,7 +292,8 @@ impl Encoder {
     }
 
     /// Sets how much is done to find vectors, and the time in which they are looked for, from the next frame on. Without a
-    /// limit frames are the same on every machine; what is left when it is over takes the best vectors at hand.
+    /// limit frames are the same on every machine; with one a graphics card looks for them itself, in less time than any limit, and a
+    /// processor gives what is left when it is over the best vectors at hand.
     pub fn set_search(&mut self, effort: Effort, limit: Option<Duration>) {
         self.search = (effort, limit);
     }

@@ -161,8 +161,7 @@ impl PredictedEncoder {
     /// it, unless coding it alone costs less. A budget holds for the whole frame with its reference. A device has the states
     /// of the last frames already.
     ///
-    /// The same pictures in the same order give the same bytes on every back end, unless the search has a limit of time or a device
-    /// looks for vectors itself.
+    /// The same pictures in the same order give the same bytes on every back end, unless the search has a limit of time.
     pub(crate) fn encode(
         &mut self,
         picture: PictureRef<'_>,
@@ -322,7 +321,7 @@ impl PredictedEncoder {
     }
 
     /// Sets how much is done to find vectors, and the time in which they are looked for, from the next frame on; without a limit
-    /// frames are the same on every machine. What is left then takes the best vectors at hand, which takes a part of the
+    /// frames are the same on every machine, and with one a graphics card looks for them itself. What is left then takes the best vectors at hand, which takes a part of the
     /// search's time, too.
     pub(crate) fn set_search(&mut self, effort: Effort, limit: Option<Duration>) {
         (self.effort, self.search_time) = (effort, limit);
@@ -398,9 +397,11 @@ impl PredictedEncoder {
         if let Target::Step(step) = target { step } else { self.step }
     }
 
-    /// Returns true if a device looks for vectors of the next frame.
+    /// Returns true if a device looks for vectors of the next frame: where time counts, and not that all machines find the same.
     fn device_looks(&mut self) -> bool {
-        self.effort > Effort::Last && self.decoder.encoder().is_some_and(|device| device.looks())
+        self.effort > Effort::Last
+            && self.search_time.is_some()
+            && self.decoder.encoder().is_some_and(|device| device.looks())
     }
 
     /// Has the device look for the vectors of the picture that was brought to it.

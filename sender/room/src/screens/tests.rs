@@ -316,7 +316,7 @@ fn enter_presses_what_has_the_keyboard_and_escape_goes_back() {
     assert_eq!(shown.screens.acts, [Act::Take(KEY.parse().unwrap())]);
 }
 
-/// What is said above the buttons of a call, and a button that comes, leave the keyboard where it is.
+/// Sentences above the buttons of a call, and a button that comes, leave the keyboard where it is.
 #[test]
 fn the_keyboard_stays_where_it_is_whatever_comes_beside() {
     let quiet = Said { sends: true, ..Said::default() };
