@@ -67,6 +67,17 @@ impl Costs {
         Self { bits, magnitudes: [0, 1].map(|axis| std::array::from_fn(|digits| magnitude(axis, digits))) }
     }
 
+    /// Returns costs of which no two are alike for long.
+    #[cfg(test)]
+    pub(crate) fn any(seed: u16) -> Self {
+        let cost = |at: usize| 1 + (at as u16 ^ seed).wrapping_mul(40_503) % 90;
+        Self {
+            bits: std::array::from_fn(|context| [cost(2 * context), cost(2 * context + 1)]),
+            magnitudes: [0, 1]
+                .map(|axis| std::array::from_fn(|digits| 16 * digits as u16 + cost(99 + 2 * digits + axis))),
+        }
+    }
+
     /// Returns them in a row for a device: those of a 0 and a 1 of each context, then those of magnitudes.
     pub(crate) fn table(&self) -> Vec<u32> {
         let all = self.bits.iter().flatten().chain(self.magnitudes.iter().flatten());

@@ -111,7 +111,7 @@ pub(crate) fn open_state_decoder(
 }
 
 /// Opens what computes on a device, for a stream without prediction and so many states; the last argument says why it was chosen.
-type OpenDevice = fn(&StreamParams, u8, Option<&str>, String) -> Result<Box<dyn DeviceDecoder>, OpenError>;
+pub(super) type OpenDevice = fn(&StreamParams, u8, Option<&str>, String) -> Result<Box<dyn DeviceDecoder>, OpenError>;
 
 /// Opens the decoder, with what `open_device` opens on a device.
 pub(super) fn open(

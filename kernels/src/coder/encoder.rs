@@ -13,7 +13,7 @@ use picture::run::{coded_size, coded_size_as, directory_bytes, map_bytes};
 use rayon::prelude::*;
 
 use super::cost::Costs;
-use super::decoder::{State, StateDecoder, inner, next_number, on_the_processor, open, without_prediction};
+use super::decoder::{OpenDevice, State, StateDecoder, inner, next_number, on_the_processor, open, without_prediction};
 use super::dering::chosen;
 use super::proven::{Proven, distances};
 use super::search::{Effort, Overlapped, Search};
@@ -90,8 +90,18 @@ pub(crate) fn open_predicted_encoder(
     choice: BackendChoice,
     device: Option<&str>,
 ) -> Result<PredictedEncoder, OpenError> {
+    open_with(params, choice, device, opencl::open_predicted_encoder)
+}
+
+/// Opens the same with what `open_device` opens on a device.
+pub(crate) fn open_with(
+    params: &StreamParams,
+    choice: BackendChoice,
+    device: Option<&str>,
+    open_device: OpenDevice,
+) -> Result<PredictedEncoder, OpenError> {
     let (inner, _) = inner(params)?;
-    let decoder = open(params, choice, device, opencl::open_predicted_encoder)?;
+    let decoder = open(params, choice, device, open_device)?;
     let backend = decoder.backend();
     let reason = || backend.reason.clone();
     let alone: Box<dyn AloneEncoder> = match backend.kind {

@@ -22,6 +22,8 @@ mod voice;
 pub(crate) use cost::Costs;
 pub use decoder::State;
 pub(crate) use decoder::{StateDecoder, on_the_processor as decoder_on_the_processor, open_state_decoder};
+#[cfg(test)]
+pub(crate) use encoder::open_with as open_encoder_with;
 pub(crate) use encoder::{PredictedEncoder, encoder_on_the_processor, open_predicted_encoder};
 pub use group::Groups;
 pub use search::Effort;

@@ -95,8 +95,8 @@ impl Field {
     /// Returns one of these whole blocks, quartered units of all blocks, and motions of their cells, row by row.
     pub(crate) fn of(size: FrameSize, [whole, quartered]: [Vec<bool>; 2], cells: Vec<Motion>) -> Self {
         let field = Self::new(size);
-        let is_whole = [whole.len(), quartered.len(), cells.len()];
-        debug_assert_eq!(is_whole, [field.whole.len(), field.quartered.len(), field.cells.len()], "of this size");
+        let lengths = [whole.len(), quartered.len(), cells.len()];
+        debug_assert_eq!(lengths, [field.whole.len(), field.quartered.len(), field.cells.len()], "of this size");
         Self { whole, quartered, cells, ..field }
     }
 

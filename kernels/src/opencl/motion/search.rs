@@ -17,6 +17,7 @@ use crate::opencl::transform::channel::ChannelPipeline;
 
 /// Costs that there are.
 const COSTS: usize = 2 * CONTEXTS + 2 * EXPONENTS;
+
 /// Kernels and memory of the search in pictures of one size.
 pub(super) struct DeviceSearch {
     size: FrameSize,
