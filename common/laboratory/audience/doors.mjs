@@ -79,7 +79,7 @@ class Machine {
   }
 }
 
-// A publisher; `says` resolves with the time at which it says something, and rejects after a while.
+// A publisher; `says` resolves with the time at which it says something, or with nothing after a while.
 function publish(url) {
   const child = place.start("show", show, [url, "900"], { NO_COLOR: "1" });
   let told = "";
