@@ -10,7 +10,7 @@ use winit::event_loop::ActiveEventLoop;
 use winit::window::Window;
 
 /// A wish that a person has told by a button on the picture: what the key of the same meaning does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Press {
     /// Full screen, or no longer.
     Fullscreen,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::style::WidgetVisuals;
+use egui::style::{ScrollAnimation, WidgetVisuals};
 use egui::{
     Color32, Context, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Stroke, TextStyle, Visuals,
     vec2,
@@ -72,6 +72,7 @@ pub(crate) fn set(context: &Context) {
         style.spacing.window_margin = Margin::same(16);
         style.interaction.selectable_labels = false;
         style.animation_time = 0.0;
+        style.scroll_animation = ScrollAnimation::none();
     });
 }
 

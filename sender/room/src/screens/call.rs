@@ -4,8 +4,8 @@ use egui::{Align2, Area, CornerRadius, Frame, Margin, RichText, ScrollArea, Slid
 use picture::effects::Effect;
 use showing::sink::{Press, Said};
 
-use super::Screens;
-use super::parts::{aside, ending, field, middle, portrait, primary, quiet};
+use super::parts::{aside, ending, field, middle, named, portrait, primary, quiet};
+use super::{LOW, Screens};
 use crate::balance;
 use crate::face::theme;
 use crate::facts::{Act, Facts, InCall};
@@ -14,6 +14,8 @@ use crate::people::State;
 /// Letters of a text, as the other side takes them, and texts that are shown.
 const TEXT_MAX: usize = 1000;
 const TEXTS_MAX: usize = 8;
+/// Points above and below the bar's contents.
+const AROUND: f32 = 44.0;
 /// Effects on the own picture, each with its name in the catalogue.
 const EFFECTS: [(Effect, &str); 4] = [
     (Effect::Detail, "effect-detail"),
@@ -41,7 +43,7 @@ impl Screens {
                     veil(ui, &mut |ui| {
                         ui.set_max_width((width - 60.0).min(460.0));
                         let notice = self.words.of_engine(notice);
-                        ui.vertical_centered(|ui| self.show_notice(ui, &notice, facts, screen.height() < 320.0));
+                        ui.vertical_centered(|ui| self.show_notice(ui, &notice, facts, screen.height() < LOW));
                     });
                 });
         }
@@ -81,13 +83,17 @@ impl Screens {
                     signs.into_iter().filter(|(is_so, _)| *is_so).map(|(_, key)| self.words.say(key)).collect();
                 let point = if is_recorded { "● " } else { "" };
                 let said = (!said.is_empty()).then(|| format!("{point}{}", said.join(" · ")));
-                middle(ui, said.map(|said| RichText::new(said).small().color(theme::BAD)));
-                middle(ui, trouble.as_ref().map(|trouble| RichText::new(trouble).color(theme::BAD)));
-                if self.typed.adjusts && call.sends {
-                    return self.show_adjusting(ui, &facts.call, screen.height());
-                }
-                middle(ui, (!sentence.is_empty()).then(|| RichText::new(sentence).color(theme::QUIET)));
-                ui.horizontal_wrapped(|ui| self.show_call_buttons(ui, call, &facts.call, pressed));
+                let most = screen.height() - AROUND;
+                // Else it would grow by a row each time that it is shown.
+                ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
+                    middle(ui, said.map(|said| RichText::new(said).small().color(theme::BAD)));
+                    middle(ui, trouble.as_ref().map(|trouble| RichText::new(trouble).color(theme::BAD)));
+                    if self.typed.adjusts && call.sends {
+                        return self.show_adjusting(ui, &facts.call);
+                    }
+                    middle(ui, (!sentence.is_empty()).then(|| RichText::new(sentence).color(theme::QUIET)));
+                    ui.horizontal_wrapped(|ui| self.show_call_buttons(ui, call, &facts.call, pressed));
+                });
             });
         });
     }
@@ -142,82 +148,74 @@ impl Screens {
             let colour = if *is_own { theme::QUIET } else { theme::TEXT };
             ui.add(egui::Label::new(RichText::new(text).color(colour)).wrap());
         }
-        let entered = field(ui, &self.words.say("say-something"), &mut self.typed.text, TEXT_MAX);
-        if (entered || quiet(ui, &self.words.say("send")).clicked()) && !self.typed.text.trim().is_empty() {
+        let entered = field(ui, "text", &self.words.say("say-something"), &mut self.typed.text, TEXT_MAX);
+        if (entered || quiet(ui, "send", &self.words.say("send")).clicked()) && !self.typed.text.trim().is_empty() {
             self.acts.push(Act::Say(std::mem::take(&mut self.typed.text)));
         }
     }
 
     fn show_call_buttons(&mut self, ui: &mut Ui, call: &Said, facts: &InCall, pressed: &mut Vec<Press>) {
         let mut button = |ui: &mut Ui, key: &str, press| {
-            if quiet(ui, &self.words.say(key)).clicked() {
+            if quiet(ui, press, &self.words.say(key)).clicked() {
                 pressed.push(press);
             }
         };
         if let Some(is_muted) = call.is_muted {
             button(ui, if is_muted { "unmute" } else { "mute" }, Press::Mute);
-        } else {
-            ui.skip_ahead_auto_ids(1);
         }
         if call.sends {
             button(ui, if call.own_shown { "hide-self" } else { "show-self" }, Press::Own);
-            if quiet(ui, &self.words.say(if facts.is_hidden { "show-picture" } else { "hide-picture" })).clicked() {
+            let hide = self.words.say(if facts.is_hidden { "show-picture" } else { "hide-picture" });
+            if quiet(ui, "hide-picture", &hide).clicked() {
                 self.acts.push(Act::Hide(!facts.is_hidden));
             }
-            if quiet(ui, &self.words.say("adjust")).clicked() {
+            if quiet(ui, "adjust", &self.words.say("adjust")).clicked() {
                 self.typed.adjusts = true;
             }
-        } else {
-            ui.skip_ahead_auto_ids(3);
         }
         button(ui, "mirror", Press::Mirror);
         button(ui, "snapshot", Press::Save);
         button(ui, if call.is_fullscreen { "window" } else { "fullscreen" }, Press::Fullscreen);
-        if quiet(ui, &self.words.say(if facts.is_recording { "record-end" } else { "record" })).clicked() {
+        if quiet(ui, "record", &self.words.say(if facts.is_recording { "record-end" } else { "record" })).clicked() {
             self.acts.push(Act::Record(!facts.is_recording));
         }
-        if quiet(ui, &self.words.say("texts")).clicked() {
+        if quiet(ui, "texts", &self.words.say("texts")).clicked() {
             self.typed.texts_shown = !self.typed.texts_shown;
         }
-        if quiet(ui, &self.words.say("figures")).clicked() {
+        if quiet(ui, "figures", &self.words.say("figures")).clicked() {
             self.typed.details_shown = !self.typed.details_shown;
         }
-        if ending(ui, &self.words.say("hang-up")).clicked() {
+        if ending(ui, Press::HangUp, &self.words.say("hang-up")).clicked() {
             pressed.push(Press::HangUp);
         }
     }
 
     /// Shows the sliders in place of the buttons.
-    fn show_adjusting(&mut self, ui: &mut Ui, call: &InCall, height: f32) {
-        let most = (height - 150.0).max(height * 0.4);
-        // Else it would grow by a row each time that it is shown.
-        ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
-            let mut step = call.balance;
-            let name = ui.label(RichText::new(self.words.say("balance")).color(theme::TEXT));
-            ui.horizontal_wrapped(|ui| {
-                aside(ui, &self.words.say("balance-soon"));
-                let slider = Slider::new(&mut step, -balance::STEPS..=balance::STEPS).show_value(false);
-                if ui.add(slider).labelled_by(name.id).changed() {
-                    self.acts.push(Act::Balance(step));
-                }
-                aside(ui, &self.words.say("balance-fine"));
-            });
-            for (effect, key) in EFFECTS {
-                let mut value = call.effects.get(effect);
-                let name = ui.label(RichText::new(self.words.say(key)).color(theme::QUIET));
-                let slider = Slider::new(&mut value, 0.0..=effect.most()).max_decimals(1);
-                if ui.add(slider).labelled_by(name.id).changed() {
-                    self.acts.push(Act::Effect(effect, value));
-                }
-            }
-        });
+    fn show_adjusting(&mut self, ui: &mut Ui, call: &InCall) {
+        let mut step = call.balance;
+        let name = ui.label(RichText::new(self.words.say("balance")).color(theme::TEXT));
         ui.horizontal_wrapped(|ui| {
-            if !call.effects.is_off()
-                && quiet(ui, &self.words.say(if call.effects_on { "effects-off" } else { "effects-on" })).clicked()
-            {
+            aside(ui, &self.words.say("balance-soon"));
+            let slider = Slider::new(&mut step, -balance::STEPS..=balance::STEPS).show_value(false);
+            if named(ui, "balance", |ui| ui.add(slider)).labelled_by(name.id).changed() {
+                self.acts.push(Act::Balance(step));
+            }
+            aside(ui, &self.words.say("balance-fine"));
+        });
+        for (effect, key) in EFFECTS {
+            let mut value = call.effects.get(effect);
+            let name = ui.label(RichText::new(self.words.say(key)).color(theme::QUIET));
+            let slider = Slider::new(&mut value, 0.0..=effect.most()).max_decimals(1);
+            if named(ui, key, |ui| ui.add(slider)).labelled_by(name.id).changed() {
+                self.acts.push(Act::Effect(effect, value));
+            }
+        }
+        ui.horizontal_wrapped(|ui| {
+            let switch = self.words.say(if call.effects_on { "effects-off" } else { "effects-on" });
+            if !call.effects.is_off() && quiet(ui, "effects", &switch).clicked() {
                 self.acts.push(Act::SwitchEffects);
             }
-            if primary(ui, &self.words.say("done")).clicked() {
+            if primary(ui, "done", &self.words.say("done")).clicked() {
                 self.typed.adjusts = false;
             }
         });

@@ -3,7 +3,7 @@
 use common::reach::{NAME_MAX, told_name};
 use egui::{RichText, Spinner, TextEdit, Ui};
 
-use super::parts::{aside, card, code, field, heading, picture, primary, quiet, title};
+use super::parts::{aside, card, code, field, heading, named, picture, primary, quiet, title};
 use super::{Page, Screens, waits};
 use crate::face::theme;
 use crate::facts::{Act, Facts, Meeting};
@@ -28,7 +28,7 @@ impl Screens {
                 self.show_failed(ui, other);
                 aside(ui, &self.words.say("invite-what"));
                 let entered = facts.machine.name.is_empty() && self.show_own_name(ui);
-                if primary(ui, &self.words.say("invite-make")).clicked() || entered {
+                if primary(ui, "invite-make", &self.words.say("invite-make")).clicked() || entered {
                     self.be_called();
                     self.acts.push(Act::Invite);
                 }
@@ -41,10 +41,10 @@ impl Screens {
         heading(ui, &self.words.say("dht-ask"));
         aside(ui, &self.words.say("dht-what"));
         ui.horizontal_wrapped(|ui| {
-            if primary(ui, &self.words.say("dht-use")).clicked() {
+            if primary(ui, "dht-use", &self.words.say("dht-use")).clicked() {
                 self.acts.push(Act::UseDht(true));
             }
-            if quiet(ui, &self.words.say("dht-without")).clicked() {
+            if quiet(ui, "dht-without", &self.words.say("dht-without")).clicked() {
                 self.acts.push(Act::UseDht(false));
             }
         });
@@ -62,9 +62,9 @@ impl Screens {
         aside(ui, &self.words.say("invite-qr"));
         code(ui, link, CODE.min(ui.available_width()));
         ui.add_space(4.0);
-        let entered = field(ui, &self.words.say("invite-answer"), &mut self.typed.answer, LINK_MAX);
+        let entered = field(ui, "answer", &self.words.say("invite-answer"), &mut self.typed.answer, LINK_MAX);
         let is_typed = !self.typed.answer.trim().is_empty();
-        let done = ui.add_enabled_ui(is_typed, |ui| quiet(ui, &self.words.say("done")).clicked()).inner;
+        let done = ui.add_enabled_ui(is_typed, |ui| quiet(ui, "done", &self.words.say("done")).clicked()).inner;
         if is_typed && (entered || done) {
             self.acts.push(Act::Answer(std::mem::take(&mut self.typed.answer).trim().to_owned()));
         }
@@ -91,14 +91,15 @@ impl Screens {
                 self.show_failed(ui, other);
                 aside(ui, &self.words.say("join-what"));
                 self.show_reading(ui, facts);
-                let entered = field(ui, &self.words.say("join-link"), &mut self.typed.link, LINK_MAX);
+                let entered = field(ui, "link", &self.words.say("join-link"), &mut self.typed.link, LINK_MAX);
                 let link = self.typed.link.trim().to_owned();
                 let is_link = is_link(&link);
                 if !link.is_empty() && !is_link {
                     ui.label(RichText::new(self.words.say("join-bad")).color(theme::BAD));
                 }
                 let named = facts.machine.name.is_empty() && self.show_own_name(ui);
-                let join = ui.add_enabled_ui(is_link, |ui| primary(ui, &self.words.say("join-do")).clicked()).inner;
+                let join =
+                    ui.add_enabled_ui(is_link, |ui| primary(ui, "join-do", &self.words.say("join-do")).clicked()).inner;
                 if is_link && (join || entered || named) {
                     self.be_called();
                     self.acts.push(Act::Join(link));
@@ -117,7 +118,7 @@ impl Screens {
                 picture(ui, preview, &self.words.say("preview"));
             }
         }
-        if quiet(ui, &self.words.say(if is_on { "code-end" } else { "code-read" })).clicked() {
+        if quiet(ui, "code-read", &self.words.say(if is_on { "code-end" } else { "code-read" })).clicked() {
             self.acts.push(Act::ReadCode(!is_on));
         }
     }
@@ -132,18 +133,18 @@ impl Screens {
     fn show_met(&mut self, ui: &mut Ui, key: &str, name: Option<&str>) {
         let Some(name) = name else {
             heading(ui, &self.words.say("met-again"));
-            if primary(ui, &self.words.say("done")).clicked() {
+            if primary(ui, "done", &self.words.say("done")).clicked() {
                 self.go(Page::People);
             }
             return;
         };
         heading(ui, &self.words.of_name(key, name));
         ui.horizontal_wrapped(|ui| {
-            if primary(ui, &self.words.of_name("call-now", name)).clicked() {
+            if primary(ui, "call-now", &self.words.of_name("call-now", name)).clicked() {
                 self.acts.push(Act::CallName(name.to_owned()));
                 self.go(Page::People);
             }
-            if quiet(ui, &self.words.say("done")).clicked() {
+            if quiet(ui, "done", &self.words.say("done")).clicked() {
                 self.go(Page::People);
             }
         });
@@ -165,14 +166,14 @@ impl Screens {
     }
 
     fn show_copy(&mut self, ui: &mut Ui, text: &str) {
-        if primary(ui, &self.words.say("copy")).clicked() {
+        if primary(ui, "copy", &self.words.say("copy")).clicked() {
             ui.copy_text(text.to_owned());
         }
     }
 
     /// Shows the field for the name of the person here; true if Enter was pressed in it.
     pub(super) fn show_own_name(&mut self, ui: &mut Ui) -> bool {
-        let entered = field(ui, &self.words.say("own-name"), &mut self.typed.own, NAME_MAX);
+        let entered = field(ui, "own-name", &self.words.say("own-name"), &mut self.typed.own, NAME_MAX);
         aside(ui, &self.words.say("own-name-what"));
         entered
     }
@@ -197,5 +198,5 @@ pub(crate) fn is_link(text: &str) -> bool {
 fn show_line(ui: &mut Ui, mut line: &str) {
     let edit =
         TextEdit::multiline(&mut line).desired_width(f32::INFINITY).desired_rows(2).font(egui::TextStyle::Monospace);
-    ui.add(edit);
+    named(ui, "line", |ui| ui.add(edit));
 }

@@ -16,6 +16,8 @@ use crate::words::Words;
 
 /// Widest text, points.
 const WIDTH_MAX: f32 = 720.0;
+/// Height under which there is room for what is needed most, points.
+const LOW: f32 = 320.0;
 
 /// The page that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

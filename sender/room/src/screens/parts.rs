@@ -1,8 +1,8 @@
 //! Parts that pages are put together of.
 
 use egui::{
-    Align, Button, Color32, CornerRadius, Frame, Layout, Margin, Response, RichText, Sense, Stroke, TextWrapMode, Ui,
-    pos2, vec2,
+    Align, AsIdSalt, Button, Color32, CornerRadius, Frame, Id, Layout, Margin, Response, RichText, Sense, Stroke,
+    TextStyle, TextWrapMode, Ui, UiBuilder, WidgetText, pos2, vec2,
 };
 
 use crate::face::theme;
@@ -15,7 +15,7 @@ pub(super) fn title(ui: &mut Ui, text: &str, back: Option<&str>) -> bool {
     let mut gone = false;
     ui.horizontal_wrapped(|ui| {
         if let Some(back) = back {
-            gone = quiet(ui, &format!("‹ {back}")).clicked();
+            gone = quiet(ui, "back", &format!("‹ {back}")).clicked();
         }
         ui.label(RichText::new(text).heading().color(theme::TEXT));
     });
@@ -34,42 +34,60 @@ pub(super) fn card<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
     shown.inner
 }
 
-/// Shows nothing in the place of a card that may come: what has the keyboard below it keeps it then.
-pub(super) fn no_card(ui: &mut Ui) {
-    // A card counts as two in the order of all that is shown, by which who has the keyboard is known.
-    ui.skip_ahead_auto_ids(2);
+/// Shows something that can be pressed or typed in. Its name is what it does, and to whom, and no other on the page has it: so it
+/// keeps the keyboard whatever comes and goes beside it. Whatever gets the keyboard is scrolled to.
+pub(super) fn named(ui: &mut Ui, name: impl AsIdSalt, contents: impl FnOnce(&mut Ui) -> Response) -> Response {
+    // Else the toolkit would know it by the order of all that is shown.
+    let shown = ui.scope_builder(UiBuilder::new().scope_id(Id::unique(("named", name))), contents).inner;
+    if shown.gained_focus() {
+        shown.scroll_to_me(None);
+    }
+    shown
 }
 
 /// Shows the button of what is meant to be done next.
-pub(super) fn primary(ui: &mut Ui, text: &str) -> Response {
-    coloured(ui, text, theme::ACCENT, theme::ON_ACCENT)
+pub(super) fn primary(ui: &mut Ui, name: impl AsIdSalt, text: &str) -> Response {
+    coloured(ui, name, text, theme::ACCENT, theme::ON_ACCENT)
 }
 
 /// Shows the button of what ends or removes something.
-pub(super) fn ending(ui: &mut Ui, text: &str) -> Response {
-    coloured(ui, text, theme::END, Color32::WHITE)
+pub(super) fn ending(ui: &mut Ui, name: impl AsIdSalt, text: &str) -> Response {
+    coloured(ui, name, text, theme::END, Color32::WHITE)
 }
 
-fn coloured(ui: &mut Ui, text: &str, ground: Color32, letters: Color32) -> Response {
-    let before = ui.visuals().widgets.clone();
-    // Whatever the pointer and the keyboard do, the colours stay legible; the frame tells who has them.
-    let widgets = &mut ui.visuals_mut().widgets;
-    for state in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
-        (state.weak_bg_fill, state.bg_fill, state.bg_stroke) = (ground, ground, Stroke::NONE);
-    }
-    for state in [&mut widgets.hovered, &mut widgets.active] {
-        state.bg_stroke = Stroke::new(2.0, theme::TEXT);
-    }
+fn coloured(ui: &mut Ui, name: impl AsIdSalt, text: &str, ground: Color32, letters: Color32) -> Response {
     let text = RichText::new(text).family(theme::strong()).color(letters);
-    // In a scope of its own it would not go to the next row where it does not fit.
-    let response = ui.add(Button::new(text).wrap_mode(TextWrapMode::Extend));
-    ui.visuals_mut().widgets = before;
-    response
+    button(ui, name, text, |ui| {
+        // Whatever the pointer and the keyboard do, the colours stay legible; the frame tells who has them.
+        let widgets = &mut ui.visuals_mut().widgets;
+        for state in [&mut widgets.inactive, &mut widgets.hovered, &mut widgets.active] {
+            (state.weak_bg_fill, state.bg_fill, state.bg_stroke) = (ground, ground, Stroke::NONE);
+        }
+        for state in [&mut widgets.hovered, &mut widgets.active] {
+            state.bg_stroke = Stroke::new(2.0, theme::TEXT);
+        }
+    })
 }
 
 /// Shows a button among others.
-pub(super) fn quiet(ui: &mut Ui, text: &str) -> Response {
-    ui.add(Button::new(RichText::new(text).color(theme::TEXT)).wrap_mode(TextWrapMode::Extend))
+pub(super) fn quiet(ui: &mut Ui, name: impl AsIdSalt, text: &str) -> Response {
+    button(ui, name, RichText::new(text).color(theme::TEXT), |_| ())
+}
+
+fn button(ui: &mut Ui, name: impl AsIdSalt, text: RichText, look: impl FnOnce(&mut Ui)) -> Response {
+    let extends = Some(TextWrapMode::Extend);
+    let letters = WidgetText::from(text.clone()).into_galley(ui, extends, f32::INFINITY, TextStyle::Button);
+    let wide = letters.size().x + 2.0 * ui.spacing().button_padding.x;
+    let is_first = ui.cursor().left() <= ui.max_rect().left();
+    // What has a name does not go to the next row by itself where it does not fit.
+    if ui.layout().main_wrap() && !is_first && wide > ui.available_size_before_wrap().x {
+        ui.end_row();
+        ui.set_row_height(ui.spacing().interact_size.y);
+    }
+    named(ui, name, |ui| {
+        look(ui);
+        ui.add(Button::new(text).wrap_mode(TextWrapMode::Extend))
+    })
 }
 
 /// Shows a sentence that is second.
@@ -77,12 +95,10 @@ pub(super) fn aside(ui: &mut Ui, text: &str) {
     ui.label(RichText::new(text).color(theme::QUIET));
 }
 
-/// Shows a line in the middle, if there is one; what comes after it has the keyboard either way.
+/// Shows a line in the middle, if there is one.
 pub(super) fn middle(ui: &mut Ui, line: Option<RichText>) {
-    match line {
-        Some(line) => drop(ui.vertical_centered(|ui| ui.label(line))),
-        // A line counts as one.
-        None => ui.skip_ahead_auto_ids(1),
+    if let Some(line) = line {
+        ui.vertical_centered(|ui| ui.label(line));
     }
 }
 
@@ -91,12 +107,12 @@ pub(super) fn heading(ui: &mut Ui, text: &str) {
     ui.label(RichText::new(text).family(theme::strong()).size(17.0).color(theme::TEXT));
 }
 
-/// Shows a field to type in under its name; returns true if Enter was pressed in it.
-pub(super) fn field(ui: &mut Ui, name: &str, text: &mut String, most: usize) -> bool {
-    let label = ui.label(RichText::new(name).color(theme::QUIET));
+/// Shows a field to type in under `title`; returns true if Enter was pressed in it.
+pub(super) fn field(ui: &mut Ui, name: impl AsIdSalt, title: &str, text: &mut String, most: usize) -> bool {
+    let label = ui.label(RichText::new(title).color(theme::QUIET));
     let edit =
         egui::TextEdit::singleline(text).char_limit(most).desired_width(f32::INFINITY).margin(Margin::symmetric(10, 8));
-    let shown = ui.add(edit).labelled_by(label.id);
+    let shown = named(ui, name, |ui| ui.add(edit)).labelled_by(label.id);
     shown.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter))
 }
 
@@ -165,7 +181,7 @@ pub(super) fn code(ui: &mut Ui, text: &str, most: f32) {
 
 /// Lays buttons with strong letters, which have these texts, out in the middle.
 pub(super) fn centred<const N: usize>(ui: &mut Ui, texts: [&str; N], contents: impl FnOnce(&mut Ui)) {
-    let font = egui::FontId::new(egui::TextStyle::Button.resolve(ui.style()).size, theme::strong());
+    let font = egui::FontId::new(TextStyle::Button.resolve(ui.style()).size, theme::strong());
     let padding = 2.0 * ui.spacing().button_padding.x;
     let wide = |text: &str| ui.painter().layout_no_wrap(text.to_owned(), font.clone(), theme::TEXT).size().x + padding;
     let all: f32 = texts.into_iter().map(wide).sum::<f32>() + ui.spacing().item_spacing.x * (N as f32 - 1.0);

@@ -3,8 +3,8 @@
 use common::reach::NAME_MAX;
 use egui::{RichText, Ui};
 
-use super::parts::{aside, at_right, card, centred, ending, field, heading, mark, no_card, portrait, primary, quiet};
-use super::{Page, Screens};
+use super::parts::{aside, at_right, card, centred, ending, field, heading, mark, named, portrait, primary, quiet};
+use super::{LOW, Page, Screens};
 use crate::face::theme;
 use crate::facts::{Act, Facts};
 use crate::line::Course;
@@ -23,7 +23,7 @@ impl Screens {
             mark(ui, 28.0);
             let title = RichText::new(self.words.say("app")).heading().color(theme::TEXT);
             ui.label(title);
-            if quiet(ui, &settings).clicked() {
+            if quiet(ui, "settings", &settings).clicked() {
                 self.go(Page::Settings);
             }
         });
@@ -49,11 +49,11 @@ impl Screens {
         }
         ui.horizontal_wrapped(|ui| {
             let is_next = facts.people.is_empty() && facts.offered.is_none();
-            let invited = if is_next { primary(ui, &invite) } else { quiet(ui, &invite) };
+            let invited = if is_next { primary(ui, "invite", &invite) } else { quiet(ui, "invite", &invite) };
             if invited.clicked() {
                 self.go(Page::Invite);
             }
-            if quiet(ui, &join).clicked() {
+            if quiet(ui, "join", &join).clicked() {
                 self.go(Page::Join);
             }
             self.show_together(ui, facts);
@@ -66,13 +66,11 @@ impl Screens {
             card(ui, |ui| {
                 ui.horizontal_wrapped(|ui| {
                     ui.label(RichText::new(self.words.of_engine(news)).color(theme::TEXT));
-                    if quiet(ui, &self.words.say("close")).clicked() {
+                    if quiet(ui, "close-news", &self.words.say("close")).clicked() {
                         self.acts.push(Act::Read);
                     }
                 });
             });
-        } else {
-            no_card(ui);
         }
     }
 
@@ -81,31 +79,29 @@ impl Screens {
             card(ui, |ui| {
                 ui.label(RichText::new(self.words.say("join-clipboard")).color(theme::TEXT));
                 ui.horizontal_wrapped(|ui| {
-                    if primary(ui, &self.words.say("join-do")).clicked() {
+                    if primary(ui, "join-offer", &self.words.say("join-do")).clicked() {
                         self.typed.link.clone_from(link);
                         self.acts.push(Act::ForgetOffer);
                         self.go(Page::Join);
                     }
-                    if quiet(ui, &self.words.say("close")).clicked() {
+                    if quiet(ui, "close-offer", &self.words.say("close")).clicked() {
                         self.acts.push(Act::ForgetOffer);
                     }
                 });
             });
-        } else {
-            no_card(ui);
         }
     }
 
     fn show_person(&mut self, ui: &mut Ui, person: &Person, facts: &Facts) {
         if let Some((_, name)) = self.typed.renames.as_mut().filter(|(key, _)| *key == person.key) {
-            let entered = field(ui, &self.words.say("name-of-other"), name, NAME_MAX);
+            let entered = field(ui, ("name", person.key), &self.words.say("name-of-other"), name, NAME_MAX);
             let name = name.clone();
             ui.horizontal_wrapped(|ui| {
-                if primary(ui, &self.words.say("save")).clicked() || entered {
+                if primary(ui, ("save", person.key), &self.words.say("save")).clicked() || entered {
                     self.acts.push(Act::Rename(person.key, name));
                     self.typed.renames = None;
                 }
-                if quiet(ui, &self.words.say("cancel")).clicked() {
+                if quiet(ui, ("not-rename", person.key), &self.words.say("cancel")).clicked() {
                     self.typed.renames = None;
                 }
             });
@@ -115,11 +111,11 @@ impl Screens {
             heading(ui, &self.words.of_name("remove-sure", &person.name));
             aside(ui, &self.words.of_name("remove-what", &person.name));
             ui.horizontal_wrapped(|ui| {
-                if ending(ui, &self.words.say("remove")).clicked() {
+                if ending(ui, ("remove-now", person.key), &self.words.say("remove")).clicked() {
                     self.acts.push(Act::Remove(person.key));
                     self.typed.removes = None;
                 }
-                if quiet(ui, &self.words.say("cancel")).clicked() {
+                if quiet(ui, ("not-remove", person.key), &self.words.say("cancel")).clicked() {
                     self.typed.removes = None;
                 }
             });
@@ -170,7 +166,7 @@ impl Screens {
             let mut is_ticked = ticked.contains(&person.key);
             let is_free = is_ticked || ticked.len() < OTHERS_MAX;
             let tick = egui::Checkbox::new(&mut is_ticked, self.words.say("tick"));
-            if ui.add_enabled(is_free, tick).changed() {
+            if named(ui, ("tick", person.key), |ui| ui.add_enabled(is_free, tick)).changed() {
                 match is_ticked {
                     true => ticked.push(person.key),
                     false => ticked.retain(|key| *key != person.key),
@@ -180,7 +176,8 @@ impl Screens {
         }
         let call = |screens: &mut Self, ui: &mut Ui| {
             // A test has the port of the two.
-            let called = ui.add_enabled_ui(!is_tested, |ui| primary(ui, &screens.words.say("call")).clicked());
+            let name = ("call", person.key);
+            let called = ui.add_enabled_ui(!is_tested, |ui| primary(ui, name, &screens.words.say("call")).clicked());
             if called.inner {
                 screens.acts.push(Act::Call(person.key));
             }
@@ -189,7 +186,7 @@ impl Screens {
             call(self, ui);
         }
         let is_open = self.typed.opened == Some(person.key);
-        if quiet(ui, &self.words.say(if is_open { "less" } else { "more" })).clicked() {
+        if quiet(ui, ("more", person.key), &self.words.say(if is_open { "less" } else { "more" })).clicked() {
             self.typed.opened = (!is_open).then_some(person.key);
         }
         if from_right {
@@ -200,13 +197,14 @@ impl Screens {
     /// Shows the buttons that are wanted rarely.
     fn show_more(&mut self, ui: &mut Ui, person: &Person, is_tested: bool) {
         let is_there = matches!(person.presence, Presence::There | Presence::Likely) && !is_tested;
-        if ui.add_enabled_ui(is_there, |ui| quiet(ui, &self.words.say("line-test")).clicked()).inner {
+        let test = |ui: &mut Ui| quiet(ui, ("line-test", person.key), &self.words.say("line-test")).clicked();
+        if ui.add_enabled_ui(is_there, test).inner {
             self.acts.push(Act::TestLine(person.key));
         }
-        if quiet(ui, &self.words.say("rename")).clicked() {
+        if quiet(ui, ("rename", person.key), &self.words.say("rename")).clicked() {
             self.typed.renames = Some((person.key, person.name.clone()));
         }
-        if quiet(ui, &self.words.say("remove")).clicked() {
+        if quiet(ui, ("remove", person.key), &self.words.say("remove")).clicked() {
             self.typed.removes = Some(person.key);
         }
     }
@@ -244,7 +242,7 @@ impl Screens {
                 aside(ui, &self.words.say("line-taken"));
             }
         }
-        if quiet(ui, &self.words.say("close")).clicked() {
+        if quiet(ui, "close-line", &self.words.say("close")).clicked() {
             self.acts.push(Act::ForgetLine);
         }
     }
@@ -252,7 +250,7 @@ impl Screens {
     /// Shows the way to call several at once.
     fn show_together(&mut self, ui: &mut Ui, facts: &Facts) {
         let Some(ticked) = &mut self.typed.ticked else {
-            if facts.people.len() > 1 && quiet(ui, &self.words.say("together")).clicked() {
+            if facts.people.len() > 1 && quiet(ui, "together", &self.words.say("together")).clicked() {
                 (self.typed.ticked, self.typed.opened) = (Some(Vec::new()), None);
             }
             return;
@@ -260,10 +258,10 @@ impl Screens {
         ticked.retain(|key| facts.people.iter().any(|person| person.key == *key));
         let count = ticked.len();
         let text = self.words.with("together-call", &[("count", count.into())]);
-        if ui.add_enabled_ui(count > 1, |ui| primary(ui, &text).clicked()).inner {
+        if ui.add_enabled_ui(count > 1, |ui| primary(ui, "together-call", &text).clicked()).inner {
             self.acts.extend(self.typed.ticked.take().map(Act::CallTogether));
         }
-        if quiet(ui, &self.words.say("cancel")).clicked() {
+        if quiet(ui, "not-together", &self.words.say("cancel")).clicked() {
             self.typed.ticked = None;
         }
     }
@@ -286,7 +284,7 @@ impl Screens {
 
     /// Shows who calls, over everything else.
     pub(super) fn show_ringing(&mut self, ui: &mut Ui, Who { key, name }: &Who) {
-        let is_low = ui.clip_rect().height() < 320.0;
+        let is_low = ui.clip_rect().height() < LOW;
         ui.add_space(if is_low { 0.0 } else { 80.0 });
         card(ui, |ui| {
             ui.vertical_centered(|ui| {
@@ -296,14 +294,14 @@ impl Screens {
                 ui.add_space(6.0);
                 let [taking, declining] = ["take", "decline"].map(|key| self.words.say(key));
                 centred(ui, [&taking, &declining], |ui| {
-                    let take = primary(ui, &taking);
+                    let take = primary(ui, ("take", key), &taking);
                     if take.clicked() {
                         self.acts.push(Act::Take(*key));
                     }
                     if ui.memory(|memory| memory.focused().is_none()) {
                         take.request_focus();
                     }
-                    if ending(ui, &declining).clicked() {
+                    if ending(ui, ("decline", key), &declining).clicked() {
                         self.acts.push(Act::Decline(*key));
                     }
                 });

@@ -3,7 +3,7 @@
 use egui::{ProgressBar, RichText, Spinner, Ui};
 use shell::doctor::Status;
 
-use super::parts::{aside, card, heading, picture, primary, quiet, title};
+use super::parts::{aside, card, heading, named, picture, primary, quiet, title};
 use super::{Page, Screens};
 use crate::computer::trial::Standing;
 use crate::face::theme;
@@ -42,7 +42,7 @@ impl Screens {
         if is_first {
             title(ui, &self.say("start-title"), None);
             aside(ui, &self.say("start-what"));
-            if primary(ui, &self.say("start-go")).clicked() {
+            if primary(ui, "start-go", &self.say("start-go")).clicked() {
                 self.go(Page::People);
             }
         } else if title(ui, &self.say("settings-title"), Some(&self.say("back"))) {
@@ -71,14 +71,15 @@ impl Screens {
                 (Answer::DoNotDisturb, "answer-disturb"),
             ];
             for (answer, key) in answers {
-                if ui.radio(answer == facts.answer, self.words.say(key)).clicked() {
+                let is_chosen = answer == facts.answer;
+                if named(ui, key, |ui| ui.radio(is_chosen, self.words.say(key))).clicked() {
                     self.acts.push(Act::Reply(answer));
                 }
             }
         });
         card(ui, |ui| {
             let mut is_used = facts.machine.dht;
-            if ui.checkbox(&mut is_used, self.words.say("dht")).clicked() {
+            if named(ui, "dht", |ui| ui.checkbox(&mut is_used, self.words.say("dht"))).clicked() {
                 self.acts.push(Act::UseDht(is_used));
             }
             aside(ui, &self.words.say("dht-what"));
@@ -100,7 +101,7 @@ impl Screens {
         let said = level.map_or_else(String::new, |db| format!("{db:.0} dB"));
         let wide = LEVEL_WIDTH.min(ui.available_width());
         ui.add(ProgressBar::new(share).desired_width(wide).fill(theme::LEVEL).text(said));
-        if quiet(ui, &self.words.say(if *sounds { "tone-end" } else { "tone-play" })).clicked() {
+        if quiet(ui, "tone", &self.words.say(if *sounds { "tone-end" } else { "tone-play" })).clicked() {
             self.acts.push(Act::Sound(!sounds));
         }
     }
@@ -143,7 +144,7 @@ impl Screens {
     ) -> Option<String> {
         let mut picked = None;
         for Choice { spec, name, about: (about, is_bad) } in found.unwrap_or_default() {
-            if ui.radio(spec == chosen, name).clicked() {
+            if named(ui, ("choice", spec), |ui| ui.radio(spec == chosen, name)).clicked() {
                 picked = Some(spec.clone());
             }
             if !about.is_empty() {
@@ -155,7 +156,7 @@ impl Screens {
             }
         }
         for (spec, key) in always {
-            if ui.radio(*spec == chosen, self.words.say(key)).clicked() {
+            if named(ui, key, |ui| ui.radio(*spec == chosen, self.words.say(key))).clicked() {
                 picked = Some((*spec).to_owned());
             }
         }
@@ -190,15 +191,15 @@ impl Screens {
                     }
                     if let Some(mend) = mend {
                         let is_free = machine.mends.is_none();
-                        let pressed = ui.add_enabled_ui(is_free, |ui| quiet(ui, &self.words.say("mend")).clicked());
-                        if pressed.inner {
+                        let mending = |ui: &mut Ui| quiet(ui, ("mend", name), &self.words.say("mend")).clicked();
+                        if ui.add_enabled_ui(is_free, mending).inner {
                             self.acts.push(Act::Mend(*mend));
                         }
                     }
                 });
             });
         }
-        if quiet(ui, &self.words.say("check-again")).clicked() {
+        if quiet(ui, "check-again", &self.words.say("check-again")).clicked() {
             self.acts.push(Act::Examine);
         }
     }
