@@ -13,6 +13,7 @@ use net::lock::lock;
 use showing::sink::{Face, Layer, Press, Said};
 use winit::event::WindowEvent;
 use winit::event_loop::ActiveEventLoop;
+use winit::keyboard::Key;
 use winit::window::Window;
 
 use self::access::Requests;
@@ -133,8 +134,13 @@ impl<P: Pages> Face for Toolkit<P> {
             | WindowEvent::KeyboardInput { is_synthetic: false, .. } => self.moved = Instant::now(),
             _ => {}
         }
-        // A page that covers the window has all keys; over a picture only what is being written has.
-        self.said.is_none() || response.consumed
+        let is_letter = matches!(
+            event,
+            WindowEvent::KeyboardInput { event, .. } if matches!(event.logical_key, Key::Character(_))
+        );
+        // A page that covers the window has all keys, and over a picture what is being written has. A button has those that press it
+        // and go on from it.
+        self.said.is_none() || response.consumed && (!is_letter || self.context.text_edit_focused())
     }
 
     fn renew(&mut self, window: &Window, said: Option<&Said>) -> bool {

@@ -37,8 +37,15 @@ pub(super) fn card<R>(ui: &mut Ui, contents: impl FnOnce(&mut Ui) -> R) -> R {
 /// Shows something that can be pressed or typed in. Its name is what it does, and to whom, and no other on the page has it: so it
 /// keeps the keyboard whatever comes and goes beside it. Whatever gets the keyboard is scrolled to.
 pub(super) fn named(ui: &mut Ui, name: impl AsIdSalt, contents: impl FnOnce(&mut Ui) -> Response) -> Response {
-    // Else the toolkit would know it by the order of all that is shown.
-    let shown = ui.scope_builder(UiBuilder::new().scope_id(Id::unique(("named", name))), contents).inner;
+    seen(ui.scope_builder(by_name(name), contents).inner)
+}
+
+/// Returns how something of that name is shown: else the toolkit would know it by the order of all that is shown.
+fn by_name(name: impl AsIdSalt) -> UiBuilder {
+    UiBuilder::new().scope_id(Id::unique(("named", name)))
+}
+
+fn seen(shown: Response) -> Response {
     if shown.gained_focus() {
         shown.scroll_to_me(None);
     }
@@ -76,18 +83,13 @@ pub(super) fn quiet(ui: &mut Ui, name: impl AsIdSalt, text: &str) -> Response {
 
 fn button(ui: &mut Ui, name: impl AsIdSalt, text: RichText, look: impl FnOnce(&mut Ui)) -> Response {
     let extends = Some(TextWrapMode::Extend);
-    let letters = WidgetText::from(text.clone()).into_galley(ui, extends, f32::INFINITY, TextStyle::Button);
-    let wide = letters.size().x + 2.0 * ui.spacing().button_padding.x;
-    let is_first = ui.cursor().left() <= ui.max_rect().left();
-    // What has a name does not go to the next row by itself where it does not fit.
-    if ui.layout().main_wrap() && !is_first && wide > ui.available_size_before_wrap().x {
-        ui.end_row();
-        ui.set_row_height(ui.spacing().interact_size.y);
-    }
-    named(ui, name, |ui| {
-        look(ui);
-        ui.add(Button::new(text).wrap_mode(TextWrapMode::Extend))
-    })
+    let letters = WidgetText::from(text.clone()).into_galley(ui, extends, f32::INFINITY, TextStyle::Button).size();
+    let size = letters + 2.0 * ui.spacing().button_padding;
+    // It goes to the next row where it does not fit, which what has a name does not by itself.
+    let (_, place) = ui.allocate_space(size.max(vec2(0.0, ui.spacing().interact_size.y)));
+    let mut alone = ui.new_child(by_name(name).max_rect(place).layout(Layout::left_to_right(Align::Center)));
+    look(&mut alone);
+    seen(alone.add(Button::new(text).wrap_mode(TextWrapMode::Extend).min_size(place.size())))
 }
 
 /// Shows a sentence that is second.
