@@ -79,6 +79,8 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
             "winit",
             vec![
                 "receiver/showing/src/sink/window/with_winit.rs",
+                "receiver/showing/src/sink/window/outlet.rs",
+                "receiver/showing/src/sink/window/watched.rs",
                 "receiver/showing/src/sink/face.rs",
                 "sender/room/src/face/",
             ],
@@ -87,7 +89,10 @@ fn device_and_wire_crates_are_named_in_one_place_each() {
         ("rqrr", vec!["sender/room/src/code.rs"]),
         ("zbus", vec!["sender/room/src/ring/notice.rs"]),
         ("fluent_bundle", vec!["sender/room/src/words/"]),
-        ("softbuffer", vec!["receiver/showing/src/sink/window/with_winit.rs"]),
+        (
+            "softbuffer",
+            vec!["receiver/showing/src/sink/window/with_winit.rs", "receiver/showing/src/sink/window/outlet.rs"],
+        ),
         (
             "jack",
             vec![

@@ -85,8 +85,7 @@ mod with_window {
             while !is_over() {
                 self.grid.wait(LOOK);
                 if sheet.renew(&self.grid) {
-                    let (size, pixels) = sheet.pixels();
-                    window.show_sheet(size, pixels)?;
+                    window.show_sheet(sheet.pixels(), sheet.large())?;
                 }
                 self.grid.take_said().iter().for_each(|said| window.say(said));
                 for pick in window.take_picks() {

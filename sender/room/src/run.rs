@@ -93,7 +93,7 @@ pub fn run(flags: CommonFlags, link: Option<&str>) -> Result<(), Failure> {
     let held = HeldWindow::open(SharedFace(toolkit.clone())).map_err(Failure::device)?;
     held.turn(Duration::ZERO, true).map_err(Failure::device)?;
     let remembered = Remembered::read(&read.config.shared);
-    remembered.tell(&held.own_place());
+    remembered.tell(&held.own_place(), &held.second_place());
     let behind = Behind {
         lookout: Lookout::new(flags.clone()),
         introduction: None,
@@ -138,9 +138,9 @@ impl Room {
         });
         let mut attendant = Attendant::default();
         let shown = waiting.show(&held, || attendant.attend(&people, &mut toolkit.borrow_mut().pages));
-        let _ = self.held.set_fullscreen(false);
+        let _ = self.held.leave_call();
         shown.map_err(Failure::device)?;
-        let kept = self.behind.remembered.keep(&self.held.own_place());
+        let kept = self.behind.remembered.keep(&self.held.own_place(), &self.held.second_place());
         self.told(kept);
         self.held.turn(Duration::ZERO, true).map_err(Failure::device)?;
         Ok(())

@@ -22,6 +22,9 @@ const ALONE: &str = "[network]\ndht = false\n[video]\nsource = \"pattern:size=64
 /// Numbers of keys.
 const TAB: u8 = 23;
 const ENTER: u8 = 36;
+const ESCAPE: u8 = 9;
+const LETTER_W: u8 = 25;
+const LETTER_F: u8 = 41;
 /// The colour of the dot that tells of a recording, and its pixels at least.
 const DOT: u32 = 0x00ff_8f86;
 const DOT_PIXELS: usize = 20;
@@ -124,6 +127,30 @@ impl Person {
         Some(shot)
     }
 
+    /// Lets the buttons of a call come, as they do when something moves; they stay while it does.
+    fn show_buttons(&self) {
+        let mut column = 500;
+        until(&format!("{}: the buttons", self.name), || {
+            column = 1_100 - column;
+            self.screen.point(column, 200);
+            self.shot("buttons").filter(|shot| shot.centre_of(HANG_UP).is_some())
+        });
+    }
+
+    /// Returns the second window, once there is one with a picture.
+    fn second_window(&self, first: u32) -> u32 {
+        until(&format!("{}: a second window", self.name), || {
+            let second = self.screen.windows().into_iter().find(|window| *window != first)?;
+            self.shot("second window");
+            self.screen.shot_of(second).filter(|shot| shot.colours() > PAGE_COLOURS).map(|_| second)
+        })
+    }
+
+    /// Waits until there is one window.
+    fn has_one_window(&self) {
+        until(&format!("{}: one window", self.name), || (self.screen.windows().len() == 1).then_some(()));
+    }
+
     fn sees_a_picture(&self) {
         until(&format!("{}: the picture", self.name), || {
             self.shot("call").filter(|shot| shot.colours() > PAGE_COLOURS)
@@ -146,31 +173,31 @@ impl Drop for Person {
     }
 }
 
-#[test]
-fn two_strangers_see_each_other_after_a_few_clicks() {
-    let robert = Person::new("robert", &[]);
+/// Lets two get to know each other and begin a call.
+fn met(names: [&'static str; 2]) -> (Person, Person) {
+    let robert = Person::new(names[0], &[]);
     robert.press_next("invite", true);
     robert.press_next("make the link", true);
     robert.press_next("copy", false);
     let link = until("the link", || robert.screen.clipboard()).trim().to_owned();
     assert!(link.starts_with("duet:"), "{link}");
     // A link in a message opens the program.
-    let clara = Person::new("clara", &[&link]);
+    let clara = Person::new(names[1], &[&link]);
     clara.press_next("join", true);
     clara.press_next("call", true);
     robert.press_next("take", true);
     clara.sees_a_picture();
     robert.sees_a_picture();
+    (robert, clara)
+}
+
+#[test]
+fn two_strangers_see_each_other_after_a_few_clicks() {
+    let (robert, clara) = met(["robert", "clara"]);
     robert.screen.give_keyboard();
-    // The buttons come when something moves, and stay while it does.
-    let mut column = 500;
-    until("the buttons", || {
-        column = 1_100 - column;
-        robert.screen.point(column, 200);
-        robert.shot("buttons").filter(|shot| shot.centre_of(HANG_UP).is_some())
-    });
-    // Without a microphone "Record" is the seventh.
-    robert.move_on(TAB, 7);
+    robert.show_buttons();
+    // Without a microphone "Record" is the eighth.
+    robert.move_on(TAB, 8);
     robert.screen.press(ENTER);
     for person in [&robert, &clara] {
         until(&format!("{}: the dot", person.name), || {
@@ -178,6 +205,53 @@ fn two_strangers_see_each_other_after_a_few_clicks() {
         });
     }
     until("the recording", || fs::read_dir(robert.home.join("Duet")).ok()?.next().map(drop));
+}
+
+/// A second window has the picture; it covers a screen, and whoever closes it goes on with the call. The next call opens it as it was.
+#[test]
+fn a_second_window_has_the_picture_and_leaves_the_call_alone() {
+    let (robert, clara) = met(["robert-with-two", "clara-with-one"]);
+    let screen = &robert.screen;
+    let first = screen.windows()[0];
+    screen.give_keyboard_to(first);
+    robert.show_buttons();
+    // Without a microphone "Second window" is the seventh.
+    robert.move_on(TAB, 7);
+    screen.press(ENTER);
+    let second = robert.second_window(first);
+    assert_eq!(screen.place(second), Some((320, 180, 640, 360)));
+    screen.give_keyboard_to(second);
+    screen.press(LETTER_F);
+    until("full screen", || (screen.place(second) == Some((0, 0, 1280, 720))).then_some(()));
+    robert.shot("second window full");
+    screen.press(LETTER_F);
+    until("its place of before", || (screen.place(second) == Some((320, 180, 640, 360))).then_some(()));
+    screen.press(ESCAPE);
+    robert.has_one_window();
+    // By its key, and by its cross.
+    screen.give_keyboard_to(first);
+    screen.press(LETTER_W);
+    screen.close(robert.second_window(first));
+    robert.has_one_window();
+    robert.sees_a_picture();
+    clara.sees_a_picture();
+    screen.give_keyboard_to(first);
+    screen.press(LETTER_W);
+    screen.give_keyboard_to(robert.second_window(first));
+    screen.press(LETTER_F);
+    until("full screen again", || {
+        screen.windows().into_iter().all(|window| screen.place(window) == Some((0, 0, 1280, 720))).then_some(())
+    });
+    // It ends with the call, and is there again in the next one, as it was.
+    clara.screen.give_keyboard();
+    clara.show_buttons();
+    let (x, y) = clara.shot("hang up").and_then(|shot| shot.centre_of(HANG_UP)).unwrap();
+    clara.screen.click(x, y);
+    robert.has_one_window();
+    clara.press_next("call again", true);
+    robert.press_next("take again", true);
+    let second = robert.second_window(first);
+    until("full screen at once", || (screen.place(second) == Some((0, 0, 1280, 720))).then_some(()));
 }
 
 /// The transcript of a first evening: two empty homes behind two routers, and nothing is done but what is clicked and sent in a message.

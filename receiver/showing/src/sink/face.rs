@@ -14,6 +14,8 @@ use winit::window::Window;
 pub enum Press {
     /// Full screen, or no longer.
     Fullscreen,
+    /// A second window with the picture, or no longer.
+    Second,
     /// Left and right of the picture swapped, or no longer.
     Mirror,
     /// The picture saved as a PNG file.
@@ -61,6 +63,8 @@ pub struct Said {
     pub own_shown: bool,
     /// True while the window covers the screen.
     pub is_fullscreen: bool,
+    /// True while a second window has the picture, too.
+    pub has_second: bool,
 }
 
 /// Pixels over a picture: red, green and blue, each multiplied by how much it covers, and that, of 255.

@@ -247,6 +247,13 @@ impl Sheet {
         (self.size, &self.pixels)
     }
 
+    /// Returns the size of its left upper part that has who is shown larger than others; all of it: nobody is.
+    pub fn large(&self) -> (usize, usize) {
+        let (_, places) = places(self.scalers.len(), self.emphasis);
+        let large = self.emphasis.member().and_then(|member| *places.get(member)?);
+        large.map_or(self.size, |place| place.size)
+    }
+
     /// Lays out what is new; returns true if anything is.
     pub fn renew(&mut self, grid: &Grid) -> bool {
         let says = lock(&grid.0.says).clone();
@@ -372,10 +379,11 @@ mod tests {
             [(0, 0), (959, 539), (960, 0), (1279, 200), (960, 400)].map(|at| sheet.member_at(at)),
             [Some(1), Some(1), Some(0), Some(2), None]
         );
+        assert_eq!(sheet.large(), (960, 540));
         // One whose key nobody has.
         sheet.set_emphasis(Emphasis::Large(7));
         assert!(sheet.renew(&grid));
-        assert_eq!(sheet.pixels().0, (1280, 720));
+        assert_eq!((sheet.pixels().0, sheet.large()), ((1280, 720), (1280, 720)));
     }
 
     #[test]

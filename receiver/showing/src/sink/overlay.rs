@@ -15,11 +15,12 @@ const MESSAGE: Duration = Duration::from_secs(3);
 /// The lines at the bottom take at most so large a part of the height, or have the smallest letters.
 const STRIP_SHARE: usize = 5;
 /// The keys, as `H` lists them.
-pub(super) const KEYS: [&str; 9] = [
+pub(super) const KEYS: [&str; 10] = [
     "H    this list",
     "I    the line at the bottom",
     "D    figures: where the time goes",
     "F    full screen",
+    "W    a second window with the picture; Esc in it closes it",
     "T    on top of other windows",
     "M    mirror the picture",
     "L    wait longer for missing parts",

@@ -2,9 +2,12 @@
 
 pub(super) mod composition;
 mod held;
+mod outlet;
 mod painter;
 mod pane;
+mod second;
 mod unbroken;
+mod watched;
 mod with_minifb;
 mod with_winit;
 
@@ -24,6 +27,7 @@ use sound::click::Metre;
 use self::composition::{Composition, comfortable};
 pub use self::held::HeldWindow;
 use self::pane::{Key, Mouse, Pane};
+pub use self::second::{SecondPlace, SecondWindow};
 use self::with_minifb::MinifbPane;
 use self::with_winit::WinitPane;
 use super::awake::Awake;
@@ -52,12 +56,22 @@ pub enum Pick {
     At((usize, usize)),
 }
 
+/// The memory of a window from one call to the next.
+#[derive(Default)]
+struct Places {
+    own: OwnPlace,
+    second: SecondPlace,
+}
+
 /// A resizable window that keeps the picture's shape.
 pub struct Window {
     pane: Box<dyn Pane>,
     fullscreen: bool,
     converter: Option<Converter>,
     composition: Composition,
+    /// The picture for a second window, while that is open, and the memory of it.
+    second: Option<Composition>,
+    second_place: SecondPlace,
     is_above: bool,
     /// Size of what the window shows, and true if it differs from what it should show.
     frame_size: (usize, usize),
@@ -81,24 +95,27 @@ impl Window {
     /// Opens the window.
     pub fn open(fullscreen: bool, parts: WindowParts) -> Result<Self, SinkError> {
         let pane = open_pane(parts.backend, fullscreen)?;
-        Self::on(pane, None, OwnPlace::default(), fullscreen, parts)
+        Self::on(pane, None, Places::default(), fullscreen, parts)
     }
 
     /// Shows pictures in a window that is open already, under its face.
     pub fn within(held: &HeldWindow, parts: WindowParts) -> Result<Self, SinkError> {
-        Self::on(Box::new(held.clone()), Some(held.layer()), held.own_place(), false, parts)
+        let places = Places { own: held.own_place(), second: held.second_place() };
+        Self::on(Box::new(held.clone()), Some(held.layer()), places, false, parts)
     }
 
     fn on(
         pane: Box<dyn Pane>,
         face: Option<Arc<Mutex<Layer>>>,
-        place: OwnPlace,
+        places: Places,
         fullscreen: bool,
         parts: WindowParts,
     ) -> Result<Self, SinkError> {
         let WindowParts { status_line, snapshot, own, latency_limit, sound, .. } = parts;
         let mut opened = Self {
-            composition: Composition::new(pane.size(), status_line, own, place).under(face),
+            composition: Composition::new(pane.size(), status_line, own, places.own).under(face),
+            second: None,
+            second_place: places.second,
             pane,
             fullscreen: false,
             converter: None,
@@ -122,16 +139,26 @@ impl Window {
             opened.fullscreen = true;
             opened.pane.set_fullscreen(true)?;
         }
+        if opened.second_place.get().is_open {
+            opened.open_second()?;
+        }
         opened.draw()?;
         Ok(opened)
     }
 
-    /// Shows a sheet of several pictures, 0x00RRGGBB row by row.
-    pub fn show_sheet(&mut self, size: (usize, usize), pixels: &[u32]) -> Result<(), SinkError> {
+    /// Shows a sheet of several pictures, 0x00RRGGBB row by row, whose left upper part of the size `large` counts most.
+    pub fn show_sheet(
+        &mut self,
+        (size, pixels): ((usize, usize), &[u32]),
+        large: (usize, usize),
+    ) -> Result<(), SinkError> {
         if self.composition.size != size && !self.fullscreen {
             self.pane.resize(comfortable(size, self.pane.screen()))?;
         }
         self.composition.take_sheet(size, pixels);
+        if let Some(second) = &mut self.second {
+            second.take_part(large, size.0, pixels);
+        }
         self.composition.overlay.is_of_band = true;
         self.draw()?;
         self.awake.on_picture(|on| self.pane.hold_saver(on), clock::now());
@@ -159,6 +186,11 @@ impl Window {
         if let (Some(sound), Some(levels)) = (&self.sound, &mut self.composition.overlay.levels) {
             levels.take(sound.side.level(), sound.levels(), clock::now());
         }
+        // Whoever has a second window looks at that one.
+        if let Some(second) = &mut self.second {
+            second.mirrored = self.composition.mirrored;
+            self.pane.show_second(second)?;
+        }
         self.pane.show(&mut self.composition)?;
         self.is_stale = false;
         self.drawn = clock::now();
@@ -168,6 +200,7 @@ impl Window {
     /// Does what keys pressed since the last look mean.
     fn look(&mut self) -> Result<(), SinkError> {
         let news = self.pane.look(Duration::ZERO)?;
+        self.look_at_second();
         self.is_stale |= news.is_bare || !news.keys.is_empty();
         for act in &news.mouse {
             if let Mouse::Down(at) = *act {
@@ -187,6 +220,8 @@ impl Window {
                     self.fullscreen = !self.fullscreen;
                     self.pane.set_fullscreen(self.fullscreen)?;
                 }
+                Key::Second if self.second.is_some() => self.pane.close_second()?,
+                Key::Second => self.open_second()?,
                 Key::Above => {
                     self.is_above = !self.is_above;
                     let done = self.pane.keep_above(self.is_above)?;
@@ -273,6 +308,36 @@ impl Window {
         Ok(())
     }
 
+    fn clear(&mut self, size: (usize, usize)) {
+        let second = self.second.as_mut();
+        [&mut self.composition].into_iter().chain(second).for_each(|shown| shown.clear(size));
+        self.is_stale = true;
+    }
+
+    fn open_second(&mut self) -> Result<(), SinkError> {
+        if self.pane.open_second(&self.second_place.get())? {
+            self.second = Some(self.composition.beside());
+            self.is_stale = true;
+        } else {
+            self.composition.overlay.say("Here is no second window to be had", clock::now());
+        }
+        Ok(())
+    }
+
+    /// Remembers how the second window stands, which a person may have closed.
+    fn look_at_second(&mut self) {
+        if self.second.is_none() {
+            return;
+        }
+        match self.pane.second() {
+            Some(now) => self.second_place.set(now),
+            None => {
+                self.second_place.set(SecondWindow { is_open: false, ..self.second_place.get() });
+                (self.second, self.is_stale) = (None, true);
+            }
+        }
+    }
+
     /// Lets the pointer take the own picture to another corner.
     fn hold_own(&mut self, mouse: &[Mouse]) {
         let size = self.pane.size();
@@ -293,6 +358,7 @@ impl Window {
             is_muted: self.sound.as_ref().map(|sound| sound.side.is_muted()),
             own_shown: own.as_ref().is_some_and(SelfView::is_shown),
             is_fullscreen: self.fullscreen,
+            has_second: self.second.is_some(),
             ..overlay.said()
         };
         let (is_new, pressed) = self.pane.renew(Some(&said))?;
@@ -315,8 +381,7 @@ impl Sink for Window {
             if !self.fullscreen {
                 self.pane.resize(comfortable(size, self.pane.screen()))?;
             }
-            self.composition.clear(size);
-            self.is_stale = true;
+            self.clear(size);
         }
         self.converter = Some(Converter::new(params.colour));
         Ok(())
@@ -325,6 +390,9 @@ impl Sink for Window {
     fn show(&mut self, _id: FrameId, picture: &Picture) -> Result<(), SinkError> {
         if let Some(converter) = self.converter {
             self.composition.take(picture, converter);
+            if let Some(second) = &mut self.second {
+                second.take(picture, converter);
+            }
             self.is_stale = true;
             self.draw()?;
             self.awake.on_picture(|on| self.pane.hold_saver(on), clock::now());
@@ -349,8 +417,7 @@ impl Sink for Window {
     }
 
     fn cover(&mut self) {
-        self.composition.clear(self.composition.size);
-        self.is_stale = true;
+        self.clear(self.composition.size);
     }
 
     fn say(&mut self, text: &str) {
@@ -360,6 +427,9 @@ impl Sink for Window {
 
     fn notice(&mut self, notice: Option<&str>) {
         self.is_stale |= self.composition.overlay.set_notice(notice);
+        if let Some(second) = &mut self.second {
+            second.overlay.set_notice(notice);
+        }
     }
 
     fn poll(&mut self) -> Result<Wish, SinkError> {

@@ -92,14 +92,14 @@ impl Display {
         Ok(())
     }
 
-    /// Makes `window` cover the screen: asks the window manager (EWMH `_NET_WM_STATE`), and sets place and size for
+    /// Makes `window` cover `area` of the screen: asks the window manager (EWMH `_NET_WM_STATE`), and sets place and size for
     /// a display that has none.
-    pub(super) fn fullscreen(&self, window: Window) -> Result<()> {
+    pub(super) fn fullscreen(&self, window: Window, area: ((isize, isize), (usize, usize))) -> Result<()> {
         let (state, fullscreen, atoms) = (self.atom(b"_NET_WM_STATE")?, self.atom(FULLSCREEN)?, self.atom(b"ATOM")?);
         self.connection.change_property32(PropMode::REPLACE, window, state, atoms, &[fullscreen])?.check()?;
         self.ask_for_state(window, FULLSCREEN, true)?;
         let place = ConfigureWindowAux::new().stack_mode(StackMode::ABOVE);
-        self.place(window, &place, ((0, 0), self.size()))
+        self.place(window, &place, area)
     }
 
     /// Gives `window` back the place and size that it had, where no window manager does so.

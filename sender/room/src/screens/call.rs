@@ -176,6 +176,7 @@ impl Screens {
         button(ui, "mirror", Press::Mirror);
         button(ui, "snapshot", Press::Save);
         button(ui, if call.is_fullscreen { "window" } else { "fullscreen" }, Press::Fullscreen);
+        button(ui, if call.has_second { "second-close" } else { "second" }, Press::Second);
         if quiet(ui, "record", &self.words.say(if facts.is_recording { "record-end" } else { "record" })).clicked() {
             self.acts.push(Act::Record(!facts.is_recording));
         }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::xproto::{
-    Atom, AtomEnum, BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, CreateWindowAux, ImageFormat,
-    InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, MapState, Window, WindowClass,
+    Atom, AtomEnum, BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ClientMessageEvent, ConnectionExt as _, CreateWindowAux,
+    EventMask, ImageFormat, InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT, MOTION_NOTIFY_EVENT, MapState, Window,
+    WindowClass,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -54,9 +55,7 @@ impl Screen {
     /// Returns what is on the screen now.
     pub(crate) fn shot(&self) -> Option<Shot> {
         let image = self.connection.get_image(ImageFormat::Z_PIXMAP, self.root, 0, 0, SIZE.0, SIZE.1, !0).unwrap();
-        let data = image.reply().ok()?.data;
-        let pixel = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap()) & 0x00ff_ffff;
-        Some(Shot { pixels: data.chunks_exact(4).map(pixel).collect() })
+        Some(Shot::of(&image.reply().ok()?.data))
     }
 
     /// Moves the pointer there.
@@ -73,16 +72,44 @@ impl Screen {
         self.fake(BUTTON_RELEASE_EVENT, 1, (0, 0));
     }
 
-    /// Gives the keyboard to the window that is seen, as a window manager does.
-    pub(crate) fn give_keyboard(&self) {
+    /// Returns the windows that are seen, the lowest first.
+    pub(crate) fn windows(&self) -> Vec<Window> {
         let windows = self.connection.query_tree(self.root).unwrap().reply().unwrap().children;
-        let is_seen = |window: &&Window| {
-            let attributes = self.connection.get_window_attributes(**window).unwrap().reply();
+        let is_seen = |window: &Window| {
+            let attributes = self.connection.get_window_attributes(*window).unwrap().reply();
             attributes.is_ok_and(|attributes| attributes.map_state == MapState::VIEWABLE)
         };
-        let window = windows.iter().find(is_seen).expect("there is no window");
-        let given = self.connection.set_input_focus(InputFocus::PARENT, *window, x11rb::CURRENT_TIME);
+        windows.into_iter().filter(is_seen).collect()
+    }
+
+    /// Returns the left upper corner of a window, and its width and height.
+    pub(crate) fn place(&self, window: Window) -> Option<(i16, i16, u16, u16)> {
+        let place = self.connection.get_geometry(window).unwrap().reply().ok()?;
+        Some((place.x, place.y, place.width, place.height))
+    }
+
+    /// Returns what is on the screen at a window's place.
+    pub(crate) fn shot_of(&self, window: Window) -> Option<Shot> {
+        let (_, _, width, height) = self.place(window)?;
+        let image = self.connection.get_image(ImageFormat::Z_PIXMAP, window, 0, 0, width, height, !0).unwrap();
+        Some(Shot::of(&image.reply().ok()?.data))
+    }
+
+    /// Gives the keyboard to the window that is seen, as a window manager does.
+    pub(crate) fn give_keyboard(&self) {
+        self.give_keyboard_to(*self.windows().first().expect("there is no window"));
+    }
+
+    pub(crate) fn give_keyboard_to(&self, window: Window) {
+        let given = self.connection.set_input_focus(InputFocus::PARENT, window, x11rb::CURRENT_TIME);
         given.unwrap().check().unwrap();
+    }
+
+    /// Asks a window to close, as its cross does.
+    pub(crate) fn close(&self, window: Window) {
+        let [protocols, delete] = [&b"WM_PROTOCOLS"[..], b"WM_DELETE_WINDOW"].map(|name| self.atom(name));
+        let message = ClientMessageEvent::new(32, window, protocols, [delete, x11rb::CURRENT_TIME, 0, 0, 0]);
+        self.connection.send_event(false, window, EventMask::NO_EVENT, message).unwrap().check().unwrap();
     }
 
     /// Presses a key of the usual keyboard, by its number, as long as a person does.
@@ -142,6 +169,11 @@ impl Drop for Screen {
 }
 
 impl Shot {
+    fn of(data: &[u8]) -> Self {
+        let pixel = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap()) & 0x00ff_ffff;
+        Self { pixels: data.chunks_exact(4).map(pixel).collect() }
+    }
+
     /// Returns a place in the widest area of one colour that is at least thirty pixels wide.
     pub(crate) fn centre_of(&self, colour: u32) -> Option<(usize, usize)> {
         let width = usize::from(SIZE.0);

@@ -63,6 +63,16 @@ impl Composition {
         Self { face, ..self }
     }
 
+    /// Returns the same picture for another window, without the own picture, and without texts if this one has a face.
+    pub(super) fn beside(&self) -> Self {
+        let nothing = || Arc::new(Mutex::new(Layer { top: usize::MAX, ..Layer::default() }));
+        let mut beside =
+            Self::new(self.size, false, None, OwnPlace::default()).under(self.face.as_ref().map(|_| nothing()));
+        (beside.shown, beside.sheet) = (self.shown.clone(), self.sheet.clone());
+        beside.overlay.set_notice(self.overlay.said().notice.as_deref());
+        beside
+    }
+
     /// Shows black of `size` until a picture comes.
     pub(super) fn clear(&mut self, size: (usize, usize)) {
         (self.size, self.shown) = (size, None);
@@ -84,10 +94,16 @@ impl Composition {
 
     /// Takes pixels to show, 0x00RRGGBB row by row, in place of a picture.
     pub(super) fn take_sheet(&mut self, size: (usize, usize), pixels: &[u32]) {
+        self.take_part(size, size.0, pixels);
+    }
+
+    /// Takes the left upper part of such pixels, which is of `size`, in rows of `width`.
+    pub(super) fn take_part(&mut self, size: (usize, usize), width: usize, pixels: &[u32]) {
         self.size = size;
         let sheet = self.sheet.get_or_insert_default();
         sheet.clear();
-        sheet.extend_from_slice(pixels);
+        let rows = pixels.chunks_exact(width.max(1)).take(size.1);
+        rows.for_each(|row| sheet.extend_from_slice(&row[..size.0.min(width)]));
     }
 
     /// Returns the picture's pixel at a place of the frame; none beside it.

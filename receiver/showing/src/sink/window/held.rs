@@ -1,5 +1,5 @@
 //! A window that outlives calls: a call draws its pictures in it, and between calls its face is all that it shows. A process
-//! has one event loop only, so that a second window could not be opened for a call.
+//! has one event loop only, so that a call could not open one of its own.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::composition::Composition;
 use super::pane::{News, Pane};
+use super::second::{SecondPlace, SecondWindow};
 use super::with_winit::WinitPane;
 use crate::sink::SinkError;
 use crate::sink::face::{Layer, Press, Said, SharedFace};
@@ -21,6 +22,7 @@ pub struct HeldWindow {
     empty: Rc<RefCell<Composition>>,
     layer: Arc<Mutex<Layer>>,
     place: OwnPlace,
+    second: SecondPlace,
 }
 
 impl std::fmt::Debug for HeldWindow {
@@ -40,6 +42,7 @@ impl HeldWindow {
             empty: Rc::new(RefCell::new(empty)),
             layer,
             place: OwnPlace::default(),
+            second: SecondPlace::default(),
         })
     }
 
@@ -50,6 +53,11 @@ impl HeldWindow {
     /// Returns the place of the own picture in calls, which is shared with them.
     pub fn own_place(&self) -> OwnPlace {
         self.place.clone()
+    }
+
+    /// Returns the memory of the second window of calls, which is shared with them.
+    pub fn second_place(&self) -> SecondPlace {
+        self.second.clone()
     }
 
     /// Waits until something happens to it, for `most` at most, and shows what its face then has; `is_stale`: also if that is the
@@ -70,9 +78,11 @@ impl HeldWindow {
         self.pane.borrow_mut().raise()
     }
 
-    /// Covers the screen, or takes the place of before.
-    pub fn set_fullscreen(&self, on: bool) -> Result<(), SinkError> {
-        self.pane.borrow_mut().set_fullscreen(on)
+    /// Takes back what a call has made of it: covers the screen no longer, and is the only window.
+    pub fn leave_call(&self) -> Result<(), SinkError> {
+        let mut pane = self.pane.borrow_mut();
+        pane.close_second()?;
+        pane.set_fullscreen(false)
     }
 }
 
@@ -108,6 +118,22 @@ impl Pane for HeldWindow {
 
     fn renew(&mut self, said: Option<&Said>) -> Result<(bool, Vec<Press>), SinkError> {
         self.pane.borrow_mut().renew(said)
+    }
+
+    fn open_second(&mut self, left: &SecondWindow) -> Result<bool, SinkError> {
+        self.pane.borrow_mut().open_second(left)
+    }
+
+    fn close_second(&mut self) -> Result<(), SinkError> {
+        self.pane.borrow_mut().close_second()
+    }
+
+    fn second(&self) -> Option<SecondWindow> {
+        self.pane.borrow().second()
+    }
+
+    fn show_second(&mut self, composition: &mut Composition) -> Result<(), SinkError> {
+        self.pane.borrow_mut().show_second(composition)
     }
 
     fn pointer(&self) -> Option<(f32, f32)> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::composition::Composition;
+use super::second::SecondWindow;
 use crate::sink::SinkError;
 use crate::sink::face::{Press, Said};
 
@@ -17,6 +18,7 @@ pub(super) enum Key {
     Line,
     Details,
     Fullscreen,
+    Second,
     Above,
     Mirror,
     Save,
@@ -45,6 +47,7 @@ impl Key {
     pub(super) fn of_press(press: Press) -> Option<Self> {
         Some(match press {
             Press::Fullscreen => Self::Fullscreen,
+            Press::Second => Self::Second,
             Press::Mirror => Self::Mirror,
             Press::Save => Self::Save,
             Press::Own => Self::Own,
@@ -67,6 +70,7 @@ impl Key {
             'i' => Self::Line,
             'd' => Self::Details,
             'f' => Self::Fullscreen,
+            'w' => Self::Second,
             't' => Self::Above,
             'm' => Self::Mirror,
             's' => Self::Save,
@@ -150,6 +154,26 @@ pub(super) trait Pane {
     /// Makes the pages of its face anew, where it has one: true if they are others now, and the buttons pressed since.
     fn renew(&mut self, _said: Option<&Said>) -> Result<(bool, Vec<Press>), SinkError> {
         Ok((false, Vec::new()))
+    }
+
+    /// Opens a second window, which is like `left`. Returns false where there is one only.
+    fn open_second(&mut self, _left: &SecondWindow) -> Result<bool, SinkError> {
+        Ok(false)
+    }
+
+    /// Closes it, if it is open.
+    fn close_second(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    /// Returns the second window as it is; none: it is closed, which it may be by itself.
+    fn second(&self) -> Option<SecondWindow> {
+        None
+    }
+
+    /// Shows a frame in the second window, as [`Pane::show`] does in the first.
+    fn show_second(&mut self, _composition: &mut Composition) -> Result<(), SinkError> {
+        Ok(())
     }
 
     /// Returns where the pointer is, if that is known.

@@ -113,7 +113,7 @@ impl Pane for MinifbPane {
     fn set_fullscreen(&mut self, on: bool) -> Result<(), SinkError> {
         let done = if on {
             self.place = (self.window.get_position(), self.window.get_size());
-            self.display.fullscreen(self.id())
+            self.display.fullscreen(self.id(), ((0, 0), self.display.size()))
         } else {
             self.display.leave_fullscreen(self.id(), self.place)
         };
@@ -174,6 +174,7 @@ fn meaning(key: minifb::Key) -> Option<Key> {
         minifb::Key::I => 'i',
         minifb::Key::D => 'd',
         minifb::Key::F => 'f',
+        minifb::Key::W => 'w',
         minifb::Key::T => 't',
         minifb::Key::M => 'm',
         minifb::Key::S => 's',
@@ -200,11 +201,11 @@ mod tests {
 
     #[test]
     fn each_key_of_the_list_means_something_of_its_own() {
-        use minifb::Key::{A, B, C, D, Down, E, Escape, F, H, I, L, Left, M, P, Right, S, Space, T, Tab, Up, V, Z};
+        use minifb::Key::{A, B, C, D, Down, E, Escape, F, H, I, L, Left, M, P, Right, S, Space, T, Tab, Up, V, W, Z};
         use minifb::Key::{Key1, Key2, Key3};
         check_listed_keys(|name| {
             // A letter before a word that begins with it.
-            let keys = [A, B, C, D, E, F, H, I, L, M, P, S, T, V, Z, Down, Escape, Left, Right, Space, Tab, Up];
+            let keys = [A, B, C, D, E, F, H, I, L, M, P, S, T, V, W, Z, Down, Escape, Left, Right, Space, Tab, Up];
             let keys = keys.into_iter().chain([Key1, Key2, Key3]);
             let is_it = |key: &minifb::Key| format!("{key:?}").trim_start_matches("Key").starts_with(name);
             meaning(keys.into_iter().find(is_it)?)

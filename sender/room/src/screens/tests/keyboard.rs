@@ -52,8 +52,8 @@ fn enter_presses_what_has_the_keyboard_and_escape_goes_back() {
 fn the_keyboard_stays_where_it_is_whatever_comes_beside() {
     let quiet = Said { sends: true, ..Said::default() };
     let mut shown = Shown::new("en", Page::People, facts(), Some(quiet.clone()), SIZES[0]);
-    // "Record" is the seventh.
-    (0..7).for_each(|_| shown.press(Key::Tab));
+    // "Record" is the eighth.
+    (0..8).for_each(|_| shown.press(Key::Tab));
     let mut is_recording = false;
     for (line, trouble, they_hide, is_muted) in [
         ("Picture 43 ms behind, line good", None, false, None),
