@@ -18,6 +18,7 @@ use crate::answer::Calls;
 use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
+use crate::jack_server::{self, SHARED_MEMORY};
 use crate::listed::{Listed, Offer};
 use crate::period::{Capturing, Playing, monotonic_us};
 use crate::server_clock::ServerClock;
@@ -88,8 +89,7 @@ pub(crate) fn open(
     Ok((info, shared, client))
 }
 
-/// Folder of libjack's registry of servers, and the room that it and a client's part take there.
-const SHARED_MEMORY: &str = "/dev/shm";
+/// Room that libjack's registry of servers and a client's part take in shared memory.
 const SHARED_MEMORY_BYTES: u64 = 1 << 20;
 
 /// libjack waits for ever for a server that is stopped, and for a lock in its registry that a killed program has left.
@@ -107,13 +107,21 @@ fn connect() -> Result<Client, CardError> {
         return Err(CardError::NoSharedMemory);
     }
     // Never starts a server: that is the user's.
-    let opened = OPENING.answer(ANSWERS_WITHIN, || Client::new(CLIENT, ClientOptions::NO_START_SERVER));
-    match opened.ok_or(CardError::JackHangs)? {
-        Ok((client, _)) => Ok(client),
-        Err(Error::ClientError(status)) if status.contains(ClientStatus::SERVER_FAILED) => Err(CardError::NoJackServer),
-        Err(Error::LibraryError(_)) => Err(CardError::NoJackLibrary),
-        Err(error) => Err(refused(error)),
-    }
+    let open = || {
+        // PipeWire's library, and that of JACK 1, look for their servers elsewhere.
+        if version().starts_with(JACK_2) && !jack_server::answers() {
+            return Err(CardError::NoJackServer);
+        }
+        match Client::new(CLIENT, ClientOptions::NO_START_SERVER) {
+            Ok((client, _)) => Ok(client),
+            Err(Error::ClientError(status)) if status.contains(ClientStatus::SERVER_FAILED) => {
+                Err(CardError::NoJackServer)
+            }
+            Err(Error::LibraryError(_)) => Err(CardError::NoJackLibrary),
+            Err(error) => Err(refused(error)),
+        }
+    };
+    OPENING.answer(ANSWERS_WITHIN, open).ok_or(CardError::JackHangs)?
 }
 
 /// Environment of a user who has told PipeWire a period.
@@ -128,14 +136,22 @@ fn period(client: &Client, wanted: u32) -> u32 {
     if may_ask && client.set_buffer_size(wanted).is_ok() { wanted } else { had }
 }
 
+/// Beginning of the version of JACK 2's library.
+const JACK_2: &str = "1.9.";
+
 /// Returns true if libjack is PipeWire's, which says so in its version.
 fn is_pipewire() -> bool {
-    let Ok(library) = jack::jack_sys::library() else { return false };
+    version().contains("PipeWire")
+}
+
+/// Returns libjack's version; nothing where there is none.
+fn version() -> String {
+    let Ok(library) = jack::jack_sys::library() else { return String::new() };
     type Version = unsafe extern "C" fn() -> *const c_char;
     // SAFETY: the function has this type in both libraries, and returns a text that stays.
     let version =
         unsafe { library.get::<Version>(b"jack_get_version_string\0").ok().map(|version| CStr::from_ptr(version())) };
-    version.is_some_and(|version| version.to_string_lossy().contains("PipeWire"))
+    version.map_or_else(String::new, |version| version.to_string_lossy().into_owned())
 }
 
 fn refused(error: Error) -> CardError {

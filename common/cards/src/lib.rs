@@ -9,6 +9,7 @@ mod guard;
 mod halves;
 mod info;
 mod jack_client;
+mod jack_server;
 pub mod keep;
 mod listed;
 mod period;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -234,6 +235,24 @@ fn a_rate_or_a_name_or_no_server_gets_a_sentence() {
         let _server = Server::start(&["-r", "48000", "-p", "64"]);
         let sentence = refusal("jack:Scarlett (2i2)").to_string();
         assert!(sentence.contains("no client `Scarlett (2i2)`") && sentence.contains("are system"), "{sentence}");
+    });
+}
+
+#[test]
+fn without_a_server_nothing_is_left_in_shared_memory() {
+    apart("without_a_server_nothing_is_left_in_shared_memory", || {
+        let look = || {
+            let opened = open(&CardSpec::Jack(None), wanted(Stereo, Stereo), &mut |_| Halves::default());
+            assert_eq!(opened.map(drop), Err(CardError::NoJackServer));
+            assert!(cards::list().iter().all(|card| card.backend != Backend::Jack));
+            let left = std::fs::read_dir("/dev/shm").unwrap().map(|entry| entry.unwrap().file_name());
+            left.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(look(), [""; 0]);
+        // The socket of a server that was killed.
+        let socket = format!("jack_{}_0_0", std::env::var("JACK_DEFAULT_SERVER").unwrap());
+        drop(UnixListener::bind(format!("/dev/shm/{socket}")).unwrap());
+        assert_eq!(look(), [socket]);
     });
 }
 
