@@ -8,6 +8,7 @@ use common::stream::sound::{SOUND, SoundPacket, SoundReceiver, SoundReceiverEven
 use common::units::{Bitrate, SequenceNumber, Timestamp};
 use common::wire::control::{ByeReason, ControlMessage};
 use common::wire::media::Envelope;
+use common::wire::media::HeaderError;
 use common::wire::sound::{EPOCHS, SOUND_HEADER_BYTES, SoundError, SoundHeader, write_body};
 use proptest::prelude::*;
 use sound::adpcm;
@@ -65,6 +66,9 @@ fn what_is_no_sound_is_told_by_its_reason() {
     assert!(SoundHeader::parse(&good).is_ok());
     for (place, value, error) in [
         (15, good[15] | 14, SoundError::UnknownCoding),
+        (0, good[0] | 8, SoundError::Header(HeaderError::UnknownKind)),
+        // Copies of four bits a sample are of PCM.
+        (0, good[0] | 4, SoundError::UnknownCoding),
         (21, 200, SoundError::TooShort),
         (21, 0, SoundError::BytesBehind),
     ] {

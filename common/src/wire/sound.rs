@@ -3,7 +3,7 @@
 //! ```text
 //!  0 u4   version, in the high half
 //!    u1   0
-//!    u1   copies are ADPCM of 4 bits a sample; otherwise as the packet's own sound
+//!    u1   copies are ADPCM of 4 bits a sample, which those of Opus never are; otherwise as the packet's own sound
 //!    u2   copies
 //! 15 u1   channels, less 1
 //!    u3   coding and frames: 0 to 2 PCM of 16 bits, 64, 128, 256 frames; 3 to 5 PCM of 24 bits, likewise; 6 Opus, 120 frames
@@ -40,6 +40,8 @@ const FORMS: [(Coding, u16); 7] = [
 ];
 const MUTED: u8 = 16;
 const ADPCM: u8 = 4;
+/// Bits of the first byte that say what the copies are.
+const KIND_MASK: u8 = 15;
 
 /// Reasons for which bytes are no datagram of sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,10 +94,17 @@ impl SoundHeader {
     pub fn parse(datagram: &[u8]) -> Result<(Self, Bodies<'_>), SoundError> {
         let envelope = Envelope::parse(datagram)?;
         let (head, rest) = datagram.split_first_chunk::<SOUND_HEADER_BYTES>().ok_or(HeaderError::TooShort)?;
+        if head[0] & KIND_MASK > ADPCM | COPIES_MAX {
+            return Err(HeaderError::UnknownKind.into());
+        }
         let body = if head[0] & ADPCM == 0 { Body::Whole } else { Body::Adpcm };
+        let format = format_of(head[15] & 15)?;
+        if (format.coding, body) == (Coding::Opus, Body::Adpcm) {
+            return Err(SoundError::UnknownCoding);
+        }
         let header = Self {
             envelope,
-            format: format_of(head[15] & 15)?,
+            format,
             epoch: head[15] >> 5,
             copies: head[0] & COPIES_MAX,
             body,
