@@ -17,7 +17,7 @@ use std::time::Duration;
 
 pub use self::quality::{ExpectedPsnr, RateChoice, choices, expected_psnr, recommended};
 pub use self::tester::{Measured, Silent};
-use self::tester::{STREAM, Tester};
+use self::tester::{RANK, STREAM, Tester};
 use crate::path::{Datagram, Directions, Path};
 use crate::units::{Bitrate, Timestamp};
 use crate::wire::probe::{OtherWay, TestDatagram};
@@ -204,7 +204,7 @@ impl LinkTest {
 /// Returns the path of a side that answers.
 fn receiving(now: Timestamp) -> Box<Path> {
     let mut path = Path::new(Directions::Receives, Bitrate::from_bps(0));
-    path.receive(STREAM, now);
+    path.receive(STREAM, RANK, now);
     Box::new(path)
 }
 

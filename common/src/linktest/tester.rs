@@ -11,6 +11,8 @@ use crate::wire::on_wire;
 
 /// The load's stream.
 pub(super) const STREAM: u8 = 0;
+/// Its rank: nothing else is there.
+pub(super) const RANK: Rank = Rank(0);
 /// Time between two frames of the load.
 const INTERVAL: Duration = Duration::from_micros(16_667);
 /// Time without load, and between two datagrams then.
@@ -253,7 +255,7 @@ impl Tester {
             Purpose::Idle if received == 0 => self.outcome = Some(Err(Silent)),
             Purpose::Idle => {
                 self.loss = (1.0 - received as f64 / self.idle_sent.max(1) as f64).max(0.0);
-                self.path.begin(STREAM, Share { rank: Rank(0), needs: None, interval: INTERVAL }, now);
+                self.path.begin(STREAM, Share { rank: RANK, needs: None, interval: INTERVAL }, now);
                 self.next = now;
                 self.heard = Some(now);
                 self.rise_until = now + RISE_MAX;

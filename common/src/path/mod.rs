@@ -115,8 +115,8 @@ pub struct Path {
     stalled: Duration,
     stalled_told: Duration,
     reception: Reception,
-    /// Numbers of the streams that come: while there are any, feedback reports leave.
-    coming: Vec<u8>,
+    /// Numbers of the streams that come, with their ranks: while there are any, feedback reports leave.
+    coming: Vec<(u8, Rank)>,
     /// Stalls of this connection that the peer has told of.
     peer_stalled: Duration,
     pings: PeerClock,
@@ -315,19 +315,18 @@ impl Path {
         (self.stalled, self.stalled_told) = (Duration::ZERO, Duration::ZERO);
     }
 
-    /// Takes notice that stream `number` of the peer comes from now on: feedback reports leave.
-    pub fn receive(&mut self, number: u8, now: Timestamp) {
+    /// Takes notice that stream `number` of the peer, of this rank, comes from now on: feedback reports leave.
+    pub fn receive(&mut self, number: u8, rank: Rank, now: Timestamp) {
         if self.coming.is_empty() {
             self.reception.begin(now);
         }
-        if !self.coming.contains(&number) {
-            self.coming.push(number);
-        }
+        self.end_receiving(number);
+        self.coming.push((number, rank));
     }
 
     /// Takes notice that stream `number` of the peer comes no more. With the last one feedback reports end.
     pub fn end_receiving(&mut self, number: u8) {
-        self.coming.retain(|&coming| coming != number);
+        self.coming.retain(|&(coming, _)| coming != number);
     }
 
     /// Takes notice that what leaves from now on takes another way, which may be longer: that is no queue.
@@ -468,7 +467,11 @@ impl Path {
     /// arrived. Returns the time since the first of those that have overtaken it came, zero if none has; none if it is not new, as far
     /// as known.
     pub fn on_media(&mut self, envelope: &Envelope, now: Timestamp) -> Option<Duration> {
-        if self.coming.is_empty() { None } else { self.reception.on_datagram(envelope.sequence, envelope.sent(), now) }
+        if self.coming.is_empty() {
+            return None;
+        }
+        let is_sound = self.coming.contains(&(envelope.stream, SOUND_RANK));
+        self.reception.on_datagram(envelope.sequence, envelope.sent(), is_sound, now)
     }
 
     fn on_feedback(&mut self, datagram: &[u8], now: Timestamp) -> FeedbackOutcome {

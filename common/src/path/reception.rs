@@ -8,13 +8,13 @@ use super::watch::STALL_MIN;
 use crate::units::{SequenceNumber, Timestamp};
 use crate::wire::feedback::{AGES_MAX, FeedbackHeader, REORDER_DATAGRAMS};
 
-/// Time between feedback reports while media arrive.
+/// Time between feedback reports while pictures arrive.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// Interval once a queue grows, which the sender must know soon.
 const INTERVAL_URGENT: Duration = Duration::from_millis(5);
 /// Growth of the one-way delay between recent datagrams that shows a growing queue, microseconds.
 const URGENT_WAIT_US: i64 = 4_000;
-/// Time between feedback reports without news.
+/// Time between feedback reports without news: nothing came, or nothing but sound, whose packets come one by one and need no rate.
 const INTERVAL_IDLE: Duration = Duration::from_millis(20);
 /// Number of feedback reports with each arrival, so that no arrival is unknown if one report is lost.
 const REPEATS: usize = 2;
@@ -38,7 +38,7 @@ pub(super) struct Reception {
     number: u16,
     last: Timestamp,
     next: Timestamp,
-    /// True if anything came since the last feedback report.
+    /// True if anything came since the last feedback report that is to be told soon.
     has_news: bool,
     /// Shortest time on the way (of two clocks) since the last feedback and since the one before, microseconds.
     shortest_us: [i64; 2],
@@ -98,6 +98,7 @@ impl Reception {
         &mut self,
         sequence: SequenceNumber,
         sent: Timestamp,
+        is_sound: bool,
         now: Timestamp,
     ) -> Option<Duration> {
         self.note_stall(now);
@@ -105,11 +106,12 @@ impl Reception {
         let is_new = self.tracker.on_datagram(sequence);
         let mut late = Duration::ZERO;
         if is_new {
-            if !std::mem::replace(&mut self.has_news, true) {
+            let travel_us = (now.as_us().min(1 << 50) as i64) - (sent.as_us().min(1 << 50) as i64);
+            let is_urgent = travel_us - self.shortest_us[0].min(self.shortest_us[1]).min(travel_us) > URGENT_WAIT_US;
+            if (is_urgent || !is_sound) && !std::mem::replace(&mut self.has_news, true) {
                 self.next = self.next.max(now);
             }
-            let travel_us = (now.as_us().min(1 << 50) as i64) - (sent.as_us().min(1 << 50) as i64);
-            if travel_us - self.shortest_us[0].min(self.shortest_us[1]).min(travel_us) > URGENT_WAIT_US {
+            if is_urgent {
                 self.next = self.next.min(now.max(self.last + INTERVAL_URGENT));
             }
             self.shortest_us[1] = self.shortest_us[1].min(travel_us);
@@ -127,7 +129,7 @@ impl Reception {
                 late = first.map_or(Duration::ZERO, |&first| now.since(first));
             }
             if self.beyond(self.reported[REPEATS - 1]) >= NEW_MAX {
-                self.next = self.next.min(now);
+                (self.next, self.has_news) = (self.next.min(now), true);
             }
         }
         is_new.then_some(late)
@@ -196,14 +198,14 @@ mod tests {
     fn every_arrival_is_reported_twice() {
         let mut reception = Reception::new(t(0));
         for number in [0, 1, 3] {
-            reception.on_datagram(SequenceNumber(number), t(8_000), t(8_000));
+            reception.on_datagram(SequenceNumber(number), t(8_000), false, t(8_000));
         }
         let first = [(0, Some(8_000)), (1, Some(8_000)), (2, None), (3, Some(8_000))];
         assert_eq!(poll(&mut reception, 10_000), first);
         assert_eq!(poll(&mut reception, 30_000)[..4], first);
         // From now on numbers of more than 32 below what is due are left out.
         for number in 4..100 {
-            reception.on_datagram(SequenceNumber(number), t(32_000), t(32_000));
+            reception.on_datagram(SequenceNumber(number), t(32_000), false, t(32_000));
         }
         let covered = [40_000, 60_000, 80_000].map(|now| poll(&mut reception, now).len());
         assert_eq!(covered, [100, 100, 32]);
@@ -213,12 +215,12 @@ mod tests {
     fn one_that_was_overtaken_is_reported_after_all() {
         let mut reception = Reception::new(t(0));
         for number in [0, 2, 3] {
-            reception.on_datagram(SequenceNumber(number), t(8_000), t(8_000));
+            reception.on_datagram(SequenceNumber(number), t(8_000), false, t(8_000));
         }
         poll(&mut reception, 10_000);
         let late = Some(Duration::from_millis(8));
-        assert_eq!(reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)), late);
-        assert_eq!(reception.on_datagram(SequenceNumber(1), t(16_000), t(16_000)), None);
+        assert_eq!(reception.on_datagram(SequenceNumber(1), t(16_000), false, t(16_000)), late);
+        assert_eq!(reception.on_datagram(SequenceNumber(1), t(16_000), false, t(16_000)), None);
         assert_eq!(poll(&mut reception, 20_000)[1], (1, Some(16_000)));
     }
 
@@ -232,7 +234,7 @@ mod tests {
         assert_eq!((unsure(&mut reception, 10_000), reception.stalled()), (Duration::ZERO, Duration::ZERO));
         // Due at 30 ms, 80 ms late.
         for number in 0..3 {
-            reception.on_datagram(SequenceNumber(number), t(20_000), t(110_000 + u64::from(number)));
+            reception.on_datagram(SequenceNumber(number), t(20_000), false, t(110_000 + u64::from(number)));
         }
         assert_eq!(reception.stalled(), Duration::from_millis(80));
         assert_eq!(unsure(&mut reception, 110_003), Duration::from_millis(80));
@@ -247,23 +249,41 @@ mod tests {
         assert_eq!((reception.poll(t(9_999)), reception.next_at()), (None, t(10_000)));
         assert!(poll(&mut reception, 10_000).is_empty());
         assert_eq!(reception.next_at(), t(30_000));
-        reception.on_datagram(SequenceNumber(0), t(15_000), t(15_000));
+        reception.on_datagram(SequenceNumber(0), t(15_000), false, t(15_000));
         assert_eq!(reception.next_at(), t(20_000));
+    }
+
+    #[test]
+    fn sound_alone_is_told_more_rarely_but_for_a_queue() {
+        let mut reception = Reception::new(t(0));
+        poll(&mut reception, 10_000);
+        let mut sound = |number, sent, now| {
+            reception.on_datagram(SequenceNumber(number), t(sent), true, t(now));
+            reception.next_at()
+        };
+        assert_eq!(sound(0, 10_000, 12_000), t(30_000));
+        assert_eq!(sound(1, 11_000, 13_000), t(30_000));
+        assert_eq!(sound(2, 12_000, 18_500), t(18_500), "it waited");
+        poll(&mut reception, 18_500);
+        reception.on_datagram(SequenceNumber(3), t(24_000), true, t(26_000));
+        assert_eq!(reception.next_at(), t(38_500));
+        reception.on_datagram(SequenceNumber(4), t(26_000), false, t(28_000));
+        assert_eq!(reception.next_at(), t(28_500), "a picture");
     }
 
     #[test]
     fn a_growing_queue_is_told_sooner() {
         let mut reception = Reception::new(t(0));
-        reception.on_datagram(SequenceNumber(0), t(0), t(9_000));
+        reception.on_datagram(SequenceNumber(0), t(0), false, t(9_000));
         poll(&mut reception, 10_000);
-        reception.on_datagram(SequenceNumber(1), t(1_000), t(13_500));
+        reception.on_datagram(SequenceNumber(1), t(1_000), false, t(13_500));
         assert_eq!(reception.next_at(), t(20_000), "a little later than the other one");
-        reception.on_datagram(SequenceNumber(2), t(1_000), t(14_500));
+        reception.on_datagram(SequenceNumber(2), t(1_000), false, t(14_500));
         assert_eq!(reception.next_at(), t(15_000));
         poll(&mut reception, 15_000);
         // Compared with those of the last feedback only: a longer route is urgent once.
         poll(&mut reception, 45_000);
-        reception.on_datagram(SequenceNumber(3), t(36_000), t(50_000));
+        reception.on_datagram(SequenceNumber(3), t(36_000), false, t(50_000));
         assert_eq!(reception.next_at(), t(55_000));
     }
 
@@ -273,7 +293,7 @@ mod tests {
         poll(&mut reception, 20_000);
         let mut reports = vec![0; 1_500];
         for number in 0..1_500 {
-            reception.on_datagram(SequenceNumber(number), t(1_000), t(21_000));
+            reception.on_datagram(SequenceNumber(number), t(1_000), false, t(21_000));
         }
         for now in [21_000, 60_000] {
             while let Some(feedback) = reception.poll(t(now)) {
@@ -292,7 +312,7 @@ mod tests {
         let mut reception = Reception::new(t(0));
         let count = REMEMBERED as u32 + 100;
         for number in 0..count {
-            reception.on_datagram(SequenceNumber(number), t(1_000), t(2_000));
+            reception.on_datagram(SequenceNumber(number), t(1_000), false, t(2_000));
         }
         assert_eq!(poll(&mut reception, 10_000)[0], (100, Some(2_000)));
         let mut covered = Vec::new();
@@ -302,15 +322,15 @@ mod tests {
         }
         assert_eq!((covered[0], &covered[1..]), (AGES_MAX - REORDER_DATAGRAMS, &[AGES_MAX; 6][..]));
         for (at, number) in (1..).zip([u32::MAX / 2, u32::MAX, 5, 0x8000_0000, 1 << 20]) {
-            reception.on_datagram(SequenceNumber(number), t(20_000), t(20_000));
+            reception.on_datagram(SequenceNumber(number), t(20_000), false, t(20_000));
             assert!(reception.arrivals.len() <= REMEMBERED);
             poll(&mut reception, at * 40_000);
         }
         let mut reception = Reception::new(t(0));
-        reception.on_datagram(SequenceNumber(9), t(1_000), t(1_000));
+        reception.on_datagram(SequenceNumber(9), t(1_000), false, t(1_000));
         poll(&mut reception, 10_000);
         for number in [1 << 31 | 8, 7] {
-            reception.on_datagram(SequenceNumber(number), t(20_000), t(20_000));
+            reception.on_datagram(SequenceNumber(number), t(20_000), false, t(20_000));
         }
         while reception.poll(t(30_000)).is_some() {}
     }

@@ -1,3 +1,4 @@
+use common::path::Rank;
 use common::wire::PROTOCOL_VERSION;
 use common::wire::media::MEDIA_VERSION;
 
@@ -41,7 +42,7 @@ impl Stream for Half {
     fn on_greeted(&mut self, path: &mut Path) {
         self.heard.push("greeted");
         if self.comes {
-            path.receive(VIDEO, now());
+            path.receive(VIDEO, Rank(9), now());
         }
     }
     fn on_disconnected(&mut self, _: &mut Path, _: Timestamp) {

@@ -1,7 +1,7 @@
 //! Target rate, from which the next frame's budget and its pacing follow.
 //!
-//! Every 10 ms, 5 ms while a queue grows, and sooner if much arrives, a feedback report tells the arrival of each
-//! datagram. From that follow the queueing delay, in short the wait ([`delay`]), the capacity estimate ([`capacity`])
+//! Every 10 ms, 20 ms for sound alone, 5 ms while a queue grows, and sooner if much arrives, a feedback report tells the arrival
+//! of each datagram. From that follow the queueing delay, in short the wait ([`delay`]), the capacity estimate ([`capacity`])
 //! and the loss ([`excess`]), and from these the target by the following rules:
 //!
 //! - **Follow.** Frames leave in bursts faster than the target, so that the distances at which they arrive show the

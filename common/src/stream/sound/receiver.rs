@@ -9,7 +9,7 @@ use sound::unit::Body;
 
 use super::completing::{Completing, RecordedSound};
 use super::{LINGER, SOUND};
-use crate::path::{Outbox, Path, ProtocolViolation};
+use crate::path::{Outbox, Path, ProtocolViolation, SOUND_RANK};
 use crate::units::Timestamp;
 use crate::wire::control::{ByeReason, ControlMessage};
 use crate::wire::sound::{Bodies, SoundHeader};
@@ -131,7 +131,7 @@ impl SoundReceiver {
     /// Takes notice that the offered stream can be played.
     pub fn ready(&mut self, path: &mut Path, now: Timestamp) {
         if self.phase == Phase::Offered {
-            path.receive(SOUND, now);
+            path.receive(SOUND, SOUND_RANK, now);
             self.phase = Phase::Streaming;
             // First, so that also the first packet is kept.
             self.tell();

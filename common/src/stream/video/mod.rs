@@ -26,5 +26,10 @@ mod sender;
 pub use self::receiver::{ArrivedFrame, ReceiverCounters, ReceiverEvent, ReceiverOptions, VideoReceiver};
 pub use self::sender::{FrameTimes, SenderCounters, SenderEvent, VideoSender};
 
+use crate::path::Rank;
+
 /// Number of the stream of a camera's pictures.
 pub const VIDEO: u8 = 0;
+
+/// Rank of pictures: they take what others leave.
+const RANK: Rank = Rank(9);

@@ -12,8 +12,8 @@ use picture::pyramid::squares;
 
 pub use self::events::{ArrivedFrame, ReceiverCounters, ReceiverEvent, ReceiverOptions};
 use self::inbound::Inbound;
-use super::VIDEO;
 use super::reassemble::DatagramOutcome;
+use super::{RANK, VIDEO};
 use crate::act_limit::ActLimit;
 use crate::path::{Outbox, Path, ProtocolViolation};
 use crate::reason::{Reason, Reasons};
@@ -163,7 +163,7 @@ impl VideoReceiver {
     /// Takes notice that the decoder for the last [`ReceiverEvent::Start`] is there.
     pub fn ready(&mut self, path: &mut Path, now: Timestamp) {
         if self.phase == ReceiverPhase::Preparing {
-            path.receive(VIDEO, now);
+            path.receive(VIDEO, RANK, now);
             self.phase = ReceiverPhase::Streaming;
             self.control.push(ControlMessage::Ready);
         }

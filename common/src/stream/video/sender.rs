@@ -12,22 +12,19 @@ use picture::run::{FRAME_HEADER_BYTES, coded_size, map_bytes};
 use picture::vectors::VectorLayout;
 
 pub use self::events::{FrameTimes, SenderCounters, SenderEvent};
-use super::VIDEO;
 use super::budget::Budget;
 use super::packetise::{Packet, packetise};
 use super::protection::{PARITY_EXTRA_BYTES, Protection, Protector};
+use super::{RANK, VIDEO};
 use crate::act_limit::ActLimit;
 use crate::path::pacing::{Pacer, pacing_span, pacing_span_beside};
-use crate::path::{FeedbackOutcome, Outbox, Path, ProtocolViolation, Rank, Share};
+use crate::path::{FeedbackOutcome, Outbox, Path, ProtocolViolation, Share};
 use crate::reason::{Reason, Reasons};
 use crate::units::{Bitrate, FrameId, Timestamp};
 use crate::wire::control::{ByeReason, ControlMessage, SourceState};
 use crate::wire::media::{Envelope, MediaHeader};
 use crate::wire::states::{StatesError, StatesReport};
 use crate::wire::{LOWER_LAYERS_BYTES, on_wire};
-
-/// Rank of pictures: they take what others leave.
-const RANK: Rank = Rank(9);
 
 /// Streams that may begin anew on one connection: fewer than a receiver bears, which may learn of several at once.
 fn restarts_allowed(now: Timestamp) -> ActLimit {
