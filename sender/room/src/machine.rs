@@ -1,14 +1,15 @@
 //! Cameras, sound cards and what this computer lacks, looked at on threads of their own, and the chosen camera's picture.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use common::units::Bitrate;
 use net::failure::Failure;
 use net::lock::lock;
 use picture::effects::Effects;
+use sending::source::health::Health;
 use sending::source::{SourceSpec, cameras, open, rate_text};
 use shell::cli::CommonFlags;
 use shell::settings::{OwnPicture, OwnSide};
@@ -46,7 +47,8 @@ pub(crate) struct Lookout {
 
 struct Preview {
     own: OwnSide,
-    ends: Arc<AtomicBool>,
+    /// Ends it.
+    health: Arc<Health>,
     trouble: Arc<Mutex<Option<String>>>,
     thread: JoinHandle<()>,
 }
@@ -118,8 +120,8 @@ impl Lookout {
         let rate = Bitrate::from_bps(1_000_000);
         let own = OwnSide::new(rate, rate, Effects::default());
         own.watch(true);
-        let (ends, trouble) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(None)));
-        let (side, stop, said, flags) = (own.clone(), Arc::clone(&ends), Arc::clone(&trouble), self.flags.clone());
+        let (health, trouble) = (Arc::<Health>::default(), Arc::new(Mutex::new(None)));
+        let (side, stop, said, flags) = (own.clone(), Arc::clone(&health), Arc::clone(&trouble), self.flags.clone());
         let give = reads.then(|| self.give.clone());
         let show = move || {
             if let Err(failure) = show_source(&flags, &side, &stop, give.as_ref()) {
@@ -127,7 +129,7 @@ impl Lookout {
             }
         };
         if let Ok(thread) = std::thread::Builder::new().name("preview".to_owned()).spawn(show) {
-            self.preview = Some(Preview { own, ends, trouble, thread });
+            self.preview = Some(Preview { own, health, trouble, thread });
         }
     }
 
@@ -150,7 +152,7 @@ impl Lookout {
 
     fn end_camera(&mut self) {
         if let Some(preview) = self.preview.take() {
-            preview.ends.store(true, Ordering::Relaxed);
+            preview.health.end();
             let _ = preview.thread.join();
         }
     }
@@ -166,19 +168,20 @@ impl Lookout {
     }
 }
 
-/// Shows the configured source until `ends`; links in codes that are seen go to `links`.
+/// Shows the configured source until `health` ends it; links in codes that are seen go to `links`.
 fn show_source(
     flags: &CommonFlags,
     own: &OwnSide,
-    ends: &AtomicBool,
+    health: &Arc<Health>,
     links: Option<&Sender<Found>>,
 ) -> Result<(), Failure> {
     let Configuration { file, config, .. } = Configuration::read(flags)?;
     let spec = SourceSpec::parse(&file.video.source)?;
     let mut source = open(&spec, &config)?;
+    source.share(Arc::clone(health));
     let info = source.info();
     let (mut memory, mut count) = (Vec::new(), 0_u32);
-    while !ends.load(Ordering::Relaxed) {
+    while !health.ends_within(Duration::ZERO) {
         let Some(frame) = source.next(memory)? else { return Ok(()) };
         let info = frame.info.unwrap_or(info);
         own.on_picture(frame.format, info.size, info.colour, &frame.data, frame.capture);
@@ -193,4 +196,22 @@ fn show_source(
         memory = frame.data.into_memory().unwrap_or_default();
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+mod tests {
+    use super::*;
+
+    /// The window waits for it when somebody leaves the settings.
+    #[test]
+    fn a_source_without_pictures_is_let_go_of_at_once() {
+        let path = std::env::temp_dir().join(format!("duet-lookout-{}.toml", std::process::id()));
+        std::fs::write(&path, "[video]\nsource = \"none\"\n").unwrap();
+        let mut lookout = Lookout::new(CommonFlags { config: Some(path.clone()), ..CommonFlags::default() });
+        lookout.begin_preview(false);
+        lookout.end_preview();
+        assert!(lookout.picture().is_none());
+        std::fs::remove_file(path).unwrap();
+    }
 }

@@ -85,6 +85,7 @@ impl Gate {
     pub(crate) fn end(&self) {
         lock(&self.state).has_ended = true;
         self.changed.notify_all();
+        self.source_health.end();
     }
 
     /// Waits until it is open for somebody; false once it has ended.

@@ -121,7 +121,7 @@ impl FrameSource for Camera {
 
     fn next(&mut self, mut data: Vec<u8>) -> Result<Option<SourceFrame>, Failure> {
         let (mut reported, mut pause) = (false, REOPEN_MIN);
-        loop {
+        while !self.health.ends_within(Duration::ZERO) {
             let taken = self.take(&mut data);
             let now = clock::now();
             match taken {
@@ -152,11 +152,12 @@ impl FrameSource for Camera {
                         tracing::warn!("camera {}: {error}; opening it again until it works", self.index);
                     }
                     self.open = None;
-                    std::thread::sleep(pause);
+                    self.health.ends_within(pause);
                     pause = (2 * pause).min(REOPEN_MAX);
                 }
             }
         }
+        Ok(None)
     }
 
     fn rest(&mut self) {
@@ -205,4 +206,22 @@ pub fn examine(
         }
     }
     Ok(examined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_is_waited_for_is_given_up() {
+        let health = Arc::<Health>::default();
+        let mut camera = Camera::awaited(9_999, FrameSize::USUAL, FrameRate::USUAL);
+        camera.share(Arc::clone(&health));
+        let thread = std::thread::spawn(move || camera.next(Vec::new()).map(|picture| picture.is_some()));
+        while !health.is_lost() {
+            std::thread::yield_now();
+        }
+        health.end();
+        assert_eq!(thread.join().unwrap(), Ok(false));
+    }
 }

@@ -1,7 +1,8 @@
 //! State of a source, as it tells it while it gives pictures or none.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use common::stats::UnusablePictures;
 use net::lock::lock;
@@ -40,9 +41,23 @@ pub struct Health {
     withheld: AtomicBool,
     unusable: [AtomicU64; Unusable::ALL.len()],
     trouble: Mutex<Option<String>>,
+    has_ended: Mutex<bool>,
+    ended: Condvar,
 }
 
 impl Health {
+    /// Ends the source's waits for its device, for good.
+    pub fn end(&self) {
+        *lock(&self.has_ended) = true;
+        self.ended.notify_all();
+    }
+
+    /// Waits for that, for `most` at most; true if it has come.
+    pub fn ends_within(&self, most: Duration) -> bool {
+        let waited = self.ended.wait_timeout_while(lock(&self.has_ended), most, |has_ended| !*has_ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
     /// Says whether the device has gone.
     pub fn set_lost(&self, lost: bool) {
         self.lost.store(lost, Ordering::Relaxed);

@@ -72,7 +72,7 @@ pub trait FrameSource {
     /// Pauses the source: a camera is switched off. The next call of [`Self::next`] switches it on.
     fn rest(&mut self) {}
 
-    /// Has `health` tell how the device is, also while [`Self::next`] waits for it.
+    /// Has `health` tell how the device is, also while [`Self::next`] waits for it, which it does no more once that has ended.
     fn share(&mut self, _health: Arc<Health>) {}
 
     /// Returns the pictures that could not be used so far, such as broken JPEGs.

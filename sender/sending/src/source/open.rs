@@ -14,7 +14,7 @@ pub fn open(spec: &SourceSpec, config: &SenderConfig) -> Result<Box<dyn FrameSou
             Box::new(camera::Camera::open(*index, size.or(config.size), rate.or(config.frame_rate))?)
         }
         SourceSpec::Pattern { .. } => Box::new(pattern::Pattern::new(size, rate)),
-        SourceSpec::None => Box::new(nothing::Nothing),
+        SourceSpec::None => Box::new(nothing::Nothing::default()),
         SourceSpec::Strip { .. } => Box::new(strip::Strip::new(size, rate)),
         SourceSpec::File { layout, path, repeat, is_live, pace } => {
             let usual = config.frame_rate.unwrap_or(FrameRate::USUAL);
