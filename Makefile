@@ -279,6 +279,11 @@ rehearsal: ## a call of HOURS=8 through outages, restarts, stalled cameras and o
 	$(BUILT)/release/faults rehearsal --seconds $$(awk 'BEGIN { print int(3600 * $(or $(HOURS),8)) }') --cycle $(or $(CYCLE_MS),60000) \
 		--fps $(or $(FPS),30) --seed $(or $(SEED),1)
 
+.PHONY: room-hours
+room-hours: ## a day of calls between two windows, as fast as they go, while cameras and a sound card come and go: does memory grow (CALLS=48)
+	@.ci/setup test
+	CALLS=$(or $(CALLS),48) cargo test --locked -p duet-room --test window eight_hours -- --ignored --nocapture
+
 .PHONY: faults-night
 faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 seconds a scenario, NIGHT="siege soak" for parts)
 	@.ci/setup faults

@@ -244,6 +244,28 @@ mod tests {
     }
 
     #[test]
+    fn another_window_has_the_same_picture_or_the_left_upper_part_of_a_sheet() {
+        let mut composition = Composition::new((9, 9), true, None, OwnPlace::default());
+        composition.take(&picture((3, 2), 10), Converter::new(ColourSpace::JPEG));
+        composition.overlay.set_notice(Some("looking"));
+        let mut beside = composition.beside();
+        assert_eq!((beside.size, beside.pixels()), ((3, 2), composition.pixels()));
+        assert!(beside.overlay.is_dim(), "neither is alive");
+        // Under a face it has no texts of its own, and none of the face's.
+        let layer = Arc::new(Mutex::new(Layer::default()));
+        lock(&layer).begin(3, 2, [255; 4]);
+        composition.overlay.set_notice(None);
+        let mut beside_face = composition.under(Some(layer)).beside();
+        let mut frame = [7; 6];
+        assert_eq!(beside_face.begin((3, 2)), 2, "nothing is written on any row");
+        beside_face.make(&mut frame, 0);
+        beside_face.write(&mut frame);
+        assert_eq!(frame.as_slice(), beside.pixels());
+        beside.take_part((2, 1), 3, &[1, 2, 3, 4, 5, 6]);
+        assert_eq!((beside.size, beside.pixels()), ((2, 1), vec![1, 2]));
+    }
+
+    #[test]
     fn a_place_of_the_frame_is_a_pixel_of_the_picture_or_beside_it() {
         let mut composition = Composition::new((4, 2), false, None, OwnPlace::default());
         composition.take_sheet((1280, 360), &[0; 1280 * 360]);
