@@ -8,8 +8,9 @@ use picture::run::coded_size;
 use super::session::{ReceiverSession, SenderSession};
 use super::{Network, Scenario};
 use crate::stream::video::protection::Protection;
-use crate::stream::video::{ArrivedFrame, FrameTimes, ReceiverEvent, ReceiverOptions};
+use crate::stream::video::{ArrivedFrame, FrameTimes, ReceiverEvent, ReceiverOptions, SenderEvent};
 use crate::units::{Bitrate, FrameId, Timestamp};
+use crate::wire::states::StatesReport;
 
 /// Bytes of a datagram at most.
 const MAX_DATAGRAM: usize = 1_200;
@@ -22,6 +23,8 @@ pub struct Linked {
     receiver: ReceiverSession,
     back: Network<Vec<u8>>,
     params: StreamParams,
+    /// Reports of states that have come.
+    told: Vec<StatesReport>,
 }
 
 /// Returns a frame of almost so many coded bytes.
@@ -44,6 +47,7 @@ impl Linked {
             receiver: ReceiverSession::new(ReceiverOptions::default()),
             back: Network::new(back, start),
             params,
+            told: Vec::new(),
         };
         pair.sender.on_connected(start, MAX_DATAGRAM);
         pair.receiver.on_connected(start);
@@ -77,6 +81,16 @@ impl Linked {
         }
     }
 
+    /// Lets the receiver report the states that its decoder has.
+    pub fn report(&mut self, report: &StatesReport) {
+        self.receiver.report_states(report);
+    }
+
+    /// Returns the reports of states that have come to the sender since the last call.
+    pub fn take_told(&mut self) -> Vec<StatesReport> {
+        std::mem::take(&mut self.told)
+    }
+
     /// Does what is due; returns the frames that are to be shown, and the datagrams that leave.
     pub fn turn(&mut self, now: Timestamp) -> (Vec<ArrivedFrame>, Vec<Vec<u8>>) {
         self.sender.handle_timeout(now);
@@ -89,7 +103,11 @@ impl Linked {
                 _ => {}
             }
         }
-        while self.sender.poll_event().is_some() {}
+        while let Some(event) = self.sender.poll_event() {
+            if let SenderEvent::States(report) = event {
+                self.told.push(report);
+            }
+        }
         let leaving = std::iter::from_fn(|| self.sender.poll_datagram(now)).collect();
         while let Some(datagram) = self.receiver.poll_datagram(now) {
             self.back.push(datagram, now);

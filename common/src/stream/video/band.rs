@@ -7,9 +7,12 @@
 //! | a receiver | is |
 //! |---|---|
 //! | whose line bears half or more of the best of those together | together |
-//! | that begins anew, while others are together | apart, until a frame alone is due again |
-//! | that holds less than the others, lacks part of many frames or reports what cannot be true | apart, each time for longer |
-//! | that is the only one | together, whatever it does |
+//! | that comes while others are together | apart, until a frame alone is due again |
+//! | that begins anew within a minute | apart, for as long as it was there before |
+//! | that holds less than the others, lacks part of more frames or reports what cannot be true | apart, each time for longer |
+//! | that is the only one together | together, whatever it does |
+//!
+//! If nobody is left who may be together, all may.
 
 use std::time::Duration;
 
@@ -23,13 +26,13 @@ const COMPARABLE_FOR: Duration = Duration::from_secs(1);
 /// Percent of the best line that a receiver's line bears at least where it joins, and where it stays.
 const JOINS_FROM: usize = 50;
 const STAYS_FROM: usize = 40;
-/// Frames by which a receiver may hold less than others, as it does while a report is late.
-const BEHIND_MAX: u32 = 4;
-/// Of the last sixteen frames, those of which a receiver may lack something.
-const BROKEN_MAX: u32 = 5;
+/// Percent of all frames kept by which a receiver may hold less than others, as it does while a line pauses.
+const BEHIND_MAX_PERCENT: u32 = 65;
+/// Percent of the last frames by which a receiver may lack something of more of them than others do.
+const BROKEN_MAX_PERCENT: u32 = 40;
 /// One that hinders others so soon after it has joined gains nothing by joining.
 const JOINED_IN_VAIN: Duration = Duration::from_secs(1);
-/// Time for which one that hinders others is apart, at first and at most, and after which it begins from the first again.
+/// Time for which one that hinders others is apart, at first and at most, and after which its past no longer counts.
 const APART_FIRST: Duration = Duration::from_secs(3);
 const APART_MOST: Duration = Duration::from_secs(120);
 const FORGIVEN_AFTER: Duration = Duration::from_secs(60);
@@ -85,11 +88,12 @@ impl Band {
     }
 
     /// Takes notice that a receiver begins anew at `now`, with nothing. Each time that it joins costs the others a frame that is coded
-    /// alone, so that one that begins anew again and again stays apart for longer each time.
+    /// alone, so that one that begins anew within a minute has to stay first for as long as it has stayed before.
     pub fn on_restart(&mut self, receiver: usize, now: Timestamp) {
         let Some(member) = self.members.get_mut(receiver) else { return };
-        if member.restarted.replace(now).is_some_and(|before| now.since(before) < FORGIVEN_AFTER) {
-            member.exile(now, None);
+        let stayed = member.restarted.replace(now).map(|before| now.since(before));
+        if let Some(stayed) = stayed.filter(|stayed| *stayed < FORGIVEN_AFTER) {
+            member.exile(now, stayed.max(APART_FIRST));
         }
         (member.seat, member.comparable) = (Seat::Nowhere, None);
     }
@@ -102,15 +106,16 @@ impl Band {
     /// Chooses for the next frame at `now`. `lines`: those of all receivers, none for one that wants no frames; `is_free`: whether the
     /// next frame is coded alone in any case. Returns the bytes that the frame for all may have; none: nobody is together.
     pub fn choose(&mut self, lines: &[Option<MemberLine>], is_free: bool, now: Timestamp) -> Option<usize> {
-        let open = lines.iter().flatten().count();
+        let present = self.members.iter().zip(lines).filter(|(_, line)| line.is_some());
+        let mut together = present.filter(|(member, _)| member.seat == Seat::Together).count();
         for (member, line) in self.members.iter_mut().zip(lines) {
             match line {
                 None => (member.seat, member.comparable) = (Seat::Nowhere, None),
-                Some(line) if open > 1 => member.look(line.hindrance, now),
+                Some(line) if together > 1 => together -= usize::from(member.look(line.hindrance, now)),
                 Some(line) => member.untrue = line.hindrance.untrue,
             }
         }
-        let chosen = self.comparable(lines, now, open == 1);
+        let chosen = self.comparable(lines, now);
         for (member, is_chosen) in self.members.iter_mut().zip(&chosen) {
             match (is_chosen, member.seat) {
                 (true, _) => member.comparable = member.comparable.or(Some(now)),
@@ -140,14 +145,15 @@ impl Band {
     }
 
     /// Returns who may be together: as many as have comparable lines, and of two such sets the one with the faster lines.
-    fn comparable(&self, lines: &[Option<MemberLine>], now: Timestamp, is_only_one: bool) -> Vec<bool> {
-        let budget = |(member, line): (&Member, &Option<MemberLine>)| {
-            let line = line.as_ref()?;
-            let is_held_up = member.seat != Seat::Together && line.hindrance.behind > BEHIND_MAX;
-            let is_out = is_held_up || member.apart_until.is_some_and(|until| now < until);
-            (!is_out || is_only_one).then_some(line.budget_bytes)
+    fn comparable(&self, lines: &[Option<MemberLine>], now: Timestamp) -> Vec<bool> {
+        let is_out = |(member, line): (&Member, &MemberLine)| {
+            let is_behind = line.hindrance.behind_percent > BEHIND_MAX_PERCENT;
+            is_behind && member.seat != Seat::Together || member.apart_until.is_some_and(|until| now < until)
         };
-        let budgets: Vec<_> = self.members.iter().zip(lines).map(budget).collect();
+        let present = || self.members.iter().zip(lines).map(|(member, line)| Some((member, line.as_ref()?)));
+        let are_all_out = present().flatten().all(is_out);
+        let budget = |of: (&Member, &MemberLine)| (are_all_out || !is_out(of)).then_some(of.1.budget_bytes);
+        let budgets: Vec<_> = present().map(|of| of.and_then(budget)).collect();
         let with = |best: usize| -> Vec<bool> {
             let percent = |member: &Member| if member.seat == Seat::Together { STAYS_FROM } else { JOINS_FROM };
             let bears = |(member, budget): (&Member, &Option<usize>)| {
@@ -167,18 +173,21 @@ impl Band {
 }
 
 impl Member {
-    /// Puts it apart if it hinders others.
-    fn look(&mut self, hindrance: Hindrance, now: Timestamp) {
+    /// Puts it apart if it hinders others; returns true if it has.
+    fn look(&mut self, hindrance: Hindrance, now: Timestamp) -> bool {
         let is_untrue = std::mem::replace(&mut self.untrue, hindrance.untrue) < hindrance.untrue;
-        let hinders = hindrance.behind > BEHIND_MAX || hindrance.broken > BROKEN_MAX || is_untrue;
+        let hinders =
+            hindrance.behind_percent > BEHIND_MAX_PERCENT || hindrance.broken_percent > BROKEN_MAX_PERCENT || is_untrue;
         if self.seat != Seat::Together || !hinders {
-            return;
+            return false;
         }
         // Once, the frame that it has joined with may have been lost.
         let joined = self.joined.filter(|_| !self.is_forgiven(now));
         let in_vain = is_untrue || joined.is_some_and(|joined| now.since(joined) < JOINED_IN_VAIN);
         (self.seat, self.comparable) = (Seat::Apart, None);
-        self.exile(now, in_vain.then_some(APART_MOST));
+        let longer = if self.is_forgiven(now) { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
+        self.exile(now, if in_vain { APART_MOST } else { longer });
+        true
     }
 
     /// Returns true if it has hindered nobody for a while.
@@ -186,11 +195,10 @@ impl Member {
         self.apart_until.is_none_or(|until| now.since(until) > FORGIVEN_AFTER)
     }
 
-    /// Lets it join no more for this time; none: for twice the time of before.
-    fn exile(&mut self, now: Timestamp, time: Option<Duration>) {
-        let longer = if self.is_forgiven(now) { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
-        self.apart_for = time.unwrap_or(longer);
-        self.apart_until = self.apart_until.max(Some(now + self.apart_for));
+    /// Lets it join no more for this time.
+    fn exile(&mut self, now: Timestamp, time: Duration) {
+        self.apart_for = time;
+        self.apart_until = self.apart_until.max(Some(now + time));
     }
 }
 
@@ -281,8 +289,8 @@ mod tests {
     #[test]
     fn whoever_hinders_others_or_reports_what_is_not_true_is_apart_for_longer_each_time() {
         let hindrances: [fn(u32) -> Hindrance; 3] = [
-            |_| Hindrance { behind: 5, ..Hindrance::default() },
-            |_| Hindrance { broken: 6, ..Hindrance::default() },
+            |_| Hindrance { behind_percent: 70, ..Hindrance::default() },
+            |_| Hindrance { broken_percent: 41, ..Hindrance::default() },
             |frame| Hindrance { untrue: frame.into(), ..Hindrance::default() },
         ];
         // One that hinders others as soon as it joins, and one that does so later.
@@ -318,9 +326,42 @@ mod tests {
     }
 
     #[test]
+    fn whoever_begins_anew_within_a_minute_stays_apart_for_as_long_as_it_stayed() {
+        let all = [Some(5_000); 2];
+        for (stayed_s, apart_s) in [(1, 3), (20, 20), (59, 59), (61, 0)] {
+            let mut room = Room::new(2);
+            room.band.on_restart(1, room.now);
+            room.frames(30 * stayed_s, all);
+            room.band.on_restart(1, room.now);
+            let began = room.now;
+            while room.frames(1, all).0[1] != Together {
+                assert!(room.now.since(began) < Duration::from_secs(99), "{stayed_s}");
+            }
+            // Frames of 33 ms are a little more than 30 a second.
+            let apart = room.now.since(began).as_secs_f64();
+            assert!((0.95 * f64::from(apart_s)..f64::from(apart_s) + 6.0).contains(&apart), "{stayed_s}: {apart}");
+        }
+    }
+
+    #[test]
+    fn if_nobody_is_left_who_may_be_together_all_may() {
+        let mut room = Room::new(3);
+        room.frames(1, [Some(5_000); 3]);
+        let behind = |_| Hindrance { behind_percent: 70, ..Hindrance::default() };
+        assert_eq!(room.with(1, [Some(5_000); 3], behind).0, [Together, Together, Apart]);
+        // The second begins anew, and the first leaves.
+        room.band.on_restart(1, room.now);
+        room.band.on_restart(1, room.now);
+        assert_eq!(room.frames(1, [Some(5_000); 3]).0, [Together, Apart, Apart]);
+        assert_eq!(room.frames(1, [None, Some(5_000), Some(5_000)]), ([Nowhere, Together, Together], Some(5_000)));
+        // The first of two that hinder each other leaves the other together.
+        assert_eq!(room.with(60, [None, None, Some(5_000)], behind).0, [Nowhere, Nowhere, Together]);
+    }
+
+    #[test]
     fn whoever_would_hinder_others_does_not_join_them() {
         let mut room = Room::new(3);
-        let denies = |_| Hindrance { behind: 15, ..Hindrance::default() };
+        let denies = |_| Hindrance { behind_percent: 100, ..Hindrance::default() };
         room.frames(1, [Some(5_000); 3]);
         for _ in 0..600 {
             assert_eq!(room.with(1, [Some(5_000); 3], denies), ([Together, Together, Apart], Some(5_000)));
@@ -332,7 +373,7 @@ mod tests {
     #[test]
     fn the_only_receiver_is_together_whatever_it_does() {
         let mut room = Room::new(2);
-        let lies = |frame: u32| Hindrance { behind: 15, broken: 16, untrue: frame.into() };
+        let lies = |frame: u32| Hindrance { behind_percent: 100, broken_percent: 100, untrue: frame.into() };
         assert_eq!(room.with(99, [None, Some(300)], lies), ([Nowhere, Together], Some(300)));
         assert_eq!(room.with(1, [None, None], lies), ([Nowhere, Nowhere], None));
     }

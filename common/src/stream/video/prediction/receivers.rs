@@ -15,11 +15,11 @@ pub struct ReceiverId(pub u32);
 /// Counts of what a receiver keeps the others' frames from being predicted from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hindrance {
-    /// Frames by which what it is known to hold is older than what another one is known to hold; all that are kept, if it says that it
+    /// Percent of all frames kept by which what it is known to hold is older than what another one is known to hold; 100 if it says that it
     /// has used no frame since it began and others have, and for one who has left, until it says that it has used one.
-    pub behind: u32,
-    /// Of the last sixteen frames that it reported, those that lacked something.
-    pub broken: u32,
+    pub behind_percent: u32,
+    /// Percent of the last frames reported by which it lacks something of more of them than the one who lacks the least.
+    pub broken_percent: u32,
     /// Reports that cannot be true: they contradict others, or the picture that was computed.
     pub untrue: u64,
 }
@@ -88,36 +88,44 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
     }
 
     /// Returns the reference of the next frame, as [`References::next`] does: the newest frame that all receivers hold in
-    /// the same state; none: it is to be coded alone.
+    /// the same state; none: it is to be coded alone. One whose picture is not the one computed holds nothing, which is its own trouble
+    /// where others hold what they say.
     pub fn next<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<Option<(u8, S)>, R::Error> {
         let next = self.next_frame();
         self.present.iter_mut().for_each(|(_, references)| references.expire());
-        let mut chosen = None;
+        let mut chosen = self.choose(now, decoder)?;
+        let as_told = |(_, references): &mut (ReceiverId, References<F, S>)| references.is_as_told(decoder);
+        let are_as_told: Vec<_> = self.present.iter_mut().map(as_told).collect();
+        if are_as_told.contains(&false) {
+            let mut told = are_as_told.iter();
+            let present = std::mem::take(&mut self.present);
+            let (others, untrue) = present.into_iter().partition(|_| told.next() == Some(&true));
+            self.present = others;
+            chosen = self.choose(now, decoder)?;
+            self.present.extend::<Vec<_>>(untrue);
+        }
+        Ok(chosen.and_then(|(id, state)| Some((u8::try_from(next.ahead_of(id)).ok()?, state))))
+    }
+
+    fn choose<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<Option<(FrameId, S)>, R::Error> {
         for rank in 0..2 {
             let wanted = self.present.iter().map(|(_, references)| references.wanted(now)[rank]);
             let oldest = wanted.reduce(|a, b| if a?.is_newer_than(b?) { b } else { a }).flatten();
             if let Some(id) = oldest
                 && let Some(state) = self.shared(id, decoder)?
             {
-                chosen = Some((id, state));
-                break;
+                return Ok(Some((id, state)));
             }
         }
-        chosen = chosen.or_else(|| {
-            let (_, first) = self.present.first()?;
-            first.decided().find_map(|id| {
-                let mut states = self.present.iter().map(|(_, references)| {
-                    references.known(id).filter(|_| references.decided().any(|decided| decided == id))
-                });
-                let state = states.next()??;
-                states.all(|other| other == Some(state)).then(|| (id, state.clone()))
-            })
+        let Some((_, first)) = self.present.first() else { return Ok(None) };
+        let newest = first.decided().find_map(|id| {
+            let mut states = self.present.iter().map(|(_, references)| {
+                references.known(id).filter(|_| references.decided().any(|decided| decided == id))
+            });
+            let state = states.next()??;
+            states.all(|other| other == Some(state)).then(|| (id, state.clone()))
         });
-        let mut is_as_told = true;
-        for (_, references) in &mut self.present {
-            is_as_told &= references.is_as_told(decoder);
-        }
-        Ok(chosen.filter(|_| is_as_told).and_then(|(id, state)| Some((u8::try_from(next.ahead_of(id)).ok()?, state))))
+        Ok(newest)
     }
 
     /// Decodes a frame again that [`Self::next`] would decode at `now`, as [`References::prepare`] does.
@@ -164,7 +172,7 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
     /// Returns what a receiver hinders the others by at `now`, or would; none: it is not there, and nothing speaks against it.
     pub fn hindrance(&self, id: ReceiverId, now: Timestamp) -> Option<Hindrance> {
         if self.denying.contains(&id) {
-            return Some(Hindrance { behind: self.window.into(), ..Hindrance::default() });
+            return Some(Hindrance { behind_percent: 100, ..Hindrance::default() });
         }
         let (_, own) = self.present.iter().find(|(present, _)| *present == id)?;
         let newest = |references: &References<F, S>| references.wanted(now)[0];
@@ -172,10 +180,16 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
         let best = held.reduce(|a, b| if a.is_newer_than(b) { a } else { b });
         let denies = own.denied() > 0 && self.present.iter().any(|(_, references)| references.has_used());
         let of_own = newest(own).filter(|_| !denies);
-        let behind =
-            best.map_or(0, |best| of_own.map_or(u32::from(self.window), |own| best.ahead_of(own).unsigned_abs()));
+        let of_window = |frames: u32| 100 * frames / u32::from(self.window).max(1);
+        let behind_percent =
+            best.map_or(0, |best| of_own.map_or(100, |own| of_window(best.ahead_of(own).unsigned_abs())));
+        let least = self.present.iter().map(|(_, references)| references.broken_percent()).min().unwrap_or(0);
         let PredictionCounters { mismatches, contradictions, malformed, .. } = own.counters();
-        Some(Hindrance { behind, broken: own.broken(), untrue: mismatches + contradictions + malformed })
+        Some(Hindrance {
+            behind_percent,
+            broken_percent: own.broken_percent() - least,
+            untrue: mismatches + contradictions + malformed,
+        })
     }
 
     /// Returns the counts: of the stream's frames, and of all receivers.

@@ -286,8 +286,13 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     }
 
     /// Returns how many of the last frames reported lacked something.
-    pub(super) fn broken(&self) -> u32 {
+    fn broken(&self) -> u32 {
         (self.broken & ((1 << FATES) - 1)).count_ones()
+    }
+
+    /// Returns of how many of the last 32 frames reported something was missing, percent.
+    pub(super) fn broken_percent(&self) -> u32 {
+        100 * self.broken.count_ones() / u32::BITS
     }
 
     /// Returns how many frames the receiver has reported since it began up to now, if it has used none of them; 0: it has used one.
@@ -354,7 +359,13 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         if self.window == 0 {
             return;
         }
-        let state = state.map_or(State::Awaited, State::Known);
+        // Coded for others, from what this receiver is not known to hold.
+        let is_held = age == 0 || usize::from(age) <= self.entries.len();
+        let state = match state {
+            _ if !is_held => State::Unknown,
+            Some(state) => State::Known(state),
+            None => State::Awaited,
+        };
         self.entries.push_back(Entry { id, age, frame, coded: now, fate: None, state });
         self.counters.frames += 1;
         self.counters.predicted += u64::from(age > 0);
