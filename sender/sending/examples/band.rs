@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
@@ -25,6 +26,8 @@ const DELAY: u64 = 3;
 /// Frames from one death of a receiver to the next, and for which it is away.
 const KILLED_EVERY: u64 = 150;
 const AWAY: u64 = 30;
+/// Blocks that are missing where some are.
+const LOST_BLOCKS: usize = 5;
 
 /// Codes a pattern for one, two and three receivers.
 #[derive(Debug, Parser)]
@@ -41,6 +44,12 @@ struct Arguments {
     /// Bytes of a frame that the slow receiver's line bears
     #[arg(long, default_value_t = 2_000)]
     slow_bytes: usize,
+    /// Predict only where the programs do, frames of few bits
+    #[arg(long)]
+    auto: bool,
+    /// Percent of frames of which each receiver lacks some blocks
+    #[arg(long, default_value_t = 0)]
+    gaps: u64,
     /// Of three receivers, only the row whose last one is so
     #[arg(long)]
     last: Option<Nuisance>,
@@ -100,7 +109,8 @@ fn run(arguments: &Arguments, count: usize, nuisance: Nuisance, each: bool) -> R
     let pattern = Pattern::new(params.size, params.frame_rate);
     let encoders = if each { count } else { 1 };
     let open = |_| {
-        let mut encoder = StreamEncoder::open(&params, BackendChoice::Cpu)?;
+        let encoder = StreamEncoder::open(&params, BackendChoice::Cpu)?;
+        let mut encoder = if arguments.auto { encoder.only_where_worth_it() } else { encoder };
         encoder.set_effort(Effort::Low);
         if !each {
             encoder.leave(PEER);
@@ -116,6 +126,7 @@ fn run(arguments: &Arguments, count: usize, nuisance: Nuisance, each: bool) -> R
     let mut peers = (0..count).map(peer).collect::<Result<Vec<_>>>()?;
     let (mut band, mut data, mut spent) = (Band::new(count), Vec::new(), 0);
     let last = count - 1;
+    (0..count).for_each(|at| band.on_restart(at, Timestamp::from_us(1)));
     for number in 0..arguments.frames {
         let now = Timestamp::from_us(1 + number * 1_000_000 / 30);
         data.clear();
@@ -181,7 +192,10 @@ fn run(arguments: &Arguments, count: usize, nuisance: Nuisance, each: bool) -> R
         spent += processor_ns()? - began;
         for (at, frame) in frames.into_iter().enumerate() {
             let Some((id, frame)) = frame.filter(|_| !(at == last && is_away)) else { continue };
-            let report = peers[at].take(&params, id, &frame, &data)?;
+            // Coarse blocks of a frame alone come through.
+            let chance = (frame.reference > 0).then(|| scramble(number * 64 + at as u64));
+            let lost = chance.filter(|chance| chance % 100 < arguments.gaps);
+            let report = peers[at].take(&params, id, (&frame, lost), &data)?;
             let report = match (at == last, nuisance) {
                 (true, Nuisance::Lies) => StatesReport { hash: Some((0, 7)), ..report },
                 (true, Nuisance::Denies) => {
@@ -205,10 +219,14 @@ impl Peer {
         &mut self,
         params: &StreamParams,
         id: FrameId,
-        frame: &CodedFrame,
+        (frame, lost): (&CodedFrame, Option<u64>),
         original: &[u8],
     ) -> Result<StatesReport> {
         let mut received = ReceivedFrame::from(frame);
+        if let Some(lost) = lost {
+            let start = (lost / 100) as usize % received.block_count();
+            received.forget(start..(start + LOST_BLOCKS).min(received.block_count()));
+        }
         let (gaps, reference) = (Gaps::of(&mut received), self.held.reference(id, frame.reference));
         let mut out = Picture::decoded_from(params);
         let state = self.decoder.decode(&received, reference, &mut out)?;
@@ -220,6 +238,13 @@ impl Peer {
         self.held.on_used(id, gaps, state, Some(out.hash()));
         self.held.report().ok_or_else(|| anyhow::anyhow!("nothing to report"))
     }
+}
+
+/// Returns what looks like chance.
+fn scramble(number: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    number.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the processor time of all threads of this process, ns.

@@ -177,6 +177,11 @@ fn run(arguments: &Arguments) -> Result<()> {
                 seed,
                 source: &source,
                 rate: &arguments.rate,
+                sound: match arguments.sound[..] {
+                    [] | [Sound::Off] => false,
+                    [Sound::On] => true,
+                    _ => bail!("a band plays with one sound, on or off"),
+                },
                 original,
             })
         }

@@ -52,7 +52,7 @@ pub(crate) fn run(case: &Case, stream: &Stream, folder: &Path, length: Duration)
         (Some(model), _) => run.notes.push(model.end()?),
         (None, Some(Sound::On)) => {
             let stats = scene.setup.text_of(RECEIVER, scene.pair.life(RECEIVER), "jsonl");
-            run.notes.push(sound::heard(&stats, began_unix));
+            run.notes.push(sound::Heard::of(&stats, began_unix).to_string());
         }
         (None, told) => run.notes.extend(told.map(|_| "without sound".to_owned())),
     }

@@ -1,5 +1,6 @@
 //! Sound of a run: the call's own, through a JACK server without a card, or a model of JackTrip's beside the picture.
 
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::Command;
@@ -71,27 +72,48 @@ impl Server {
     }
 }
 
-/// Returns what the statistics of who hears say of the sound since `began` (wall clock since 1970), in words.
-pub(crate) fn heard(stats: &str, began: Duration) -> String {
-    let all = stats.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let lines: Vec<_> =
-        all.filter(|line| line["unix_ms"].as_f64().is_some_and(|ms| ms / 1e3 >= began.as_secs_f64())).collect();
-    let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return "sound: no statistics".to_owned() };
-    let minutes = (last["unix_ms"].as_f64().unwrap_or(0.0) - first["unix_ms"].as_f64().unwrap_or(0.0)) / 6e4;
-    let a_minute = |key: &str| {
-        let grown = last[key].as_f64().unwrap_or(f64::NAN) - first[key].as_f64().unwrap_or(f64::NAN);
-        format!("{:.1}", grown / minutes)
-    };
-    let added: Vec<_> = lines.iter().filter_map(|line| line["sound_added_ms"].as_f64()).collect();
-    format!(
-        "sound: added p50/most of the seconds {:.1}/{:.1} ms; a minute {} gaps, {} packets concealed, {} late, {} received",
-        percentile(&added, 0.5),
-        percentile(&added, 1.0),
-        a_minute("sound_gaps"),
-        a_minute("sound_packets_concealed"),
-        a_minute("sound_packets_late"),
-        a_minute("sound_packets_received"),
-    )
+/// Figures of the sound that one hears; not a number where there are none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// Milliseconds that it was later than it had to be: median and most of the seconds.
+    pub(crate) added: [f64; 2],
+    /// Gaps and packets a minute.
+    pub(crate) gaps: f64,
+    pub(crate) concealed: f64,
+    late: f64,
+    received: f64,
+}
+
+impl Heard {
+    /// Takes what the statistics of who hears say of the sound since `began` (wall clock since 1970).
+    pub(crate) fn of(stats: &str, began: Duration) -> Self {
+        let all = stats.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let lines: Vec<_> =
+            all.filter(|line| line["unix_ms"].as_f64().is_some_and(|ms| ms / 1e3 >= began.as_secs_f64())).collect();
+        let grown = |key: &str| {
+            let [first, last] = [lines.first(), lines.last()].map(|line| line.and_then(|line| line[key].as_f64()));
+            last.unwrap_or(f64::NAN) - first.unwrap_or(f64::NAN)
+        };
+        let a_minute = |key: &str| grown(key) / (grown("unix_ms") / 6e4);
+        let added: Vec<_> = lines.iter().filter_map(|line| line["sound_added_ms"].as_f64()).collect();
+        Self {
+            added: [0.5, 1.0].map(|share| percentile(&added, share)),
+            gaps: a_minute("sound_gaps"),
+            concealed: a_minute("sound_packets_concealed"),
+            late: a_minute("sound_packets_late"),
+            received: a_minute("sound_packets_received"),
+        }
+    }
+}
+
+impl fmt::Display for Heard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { added: [half, most], gaps, concealed, late, received } = self;
+        write!(
+            f,
+            "sound: added p50/most of the seconds {half:.1}/{most:.1} ms; a minute {gaps:.1} gaps, {concealed:.1} packets concealed, {late:.1} late, {received:.1} received"
+        )
+    }
 }
 
 /// Bytes of a packet of JackTrip in stereo, of 16 bits, with its header.
@@ -216,7 +238,7 @@ mod tests {
         };
         let stats = [line(1_000, 50.0, 90), line(10_000, 3.0, 100), line(40_000, 5.0, 104)].join("\n");
         assert_eq!(
-            heard(&stats, Duration::from_secs(10)),
+            Heard::of(&stats, Duration::from_secs(10)).to_string(),
             "sound: added p50/most of the seconds 3.0/5.0 ms; a minute 8.0 gaps, 16.0 packets concealed, 0.0 late, 60000.0 received"
         );
     }
