@@ -181,8 +181,10 @@ impl Member {
         if self.seat != Seat::Together || !hinders {
             return false;
         }
-        // Once, the frame that it has joined with may have been lost.
-        let joined = self.joined.filter(|_| !self.is_forgiven(now));
+        // The frame that it has joined with may have been lost: it joins no more anyway before it has used another. What it holds may
+        // be old for another reason once.
+        let may_be_lost = hindrance.behind_percent >= 100 || self.is_forgiven(now);
+        let joined = self.joined.filter(|_| !may_be_lost);
         let in_vain = is_untrue || joined.is_some_and(|joined| now.since(joined) < JOINED_IN_VAIN);
         (self.seat, self.comparable) = (Seat::Apart, None);
         let longer = if self.is_forgiven(now) { APART_FIRST } else { (2 * self.apart_for).min(APART_MOST) };
@@ -340,6 +342,20 @@ mod tests {
             // Frames of 33 ms are a little more than 30 a second.
             let apart = room.now.since(began).as_secs_f64();
             assert!((0.95 * f64::from(apart_s)..f64::from(apart_s) + 6.0).contains(&apart), "{stayed_s}: {apart}");
+        }
+    }
+
+    #[test]
+    fn whoever_loses_the_frame_that_it_joins_with_twice_is_back_soon() {
+        let (mut room, all) = (Room::new(2), [Some(5_000); 2]);
+        let lost = |_| Hindrance { behind_percent: 100, ..Hindrance::default() };
+        room.frames(1, all);
+        for apart_most_s in [6, 8, 14] {
+            assert_eq!(room.with(1, all, lost).0, [Together, Apart]);
+            let began = room.now;
+            while room.frames(1, all).0[1] != Together {
+                assert!(room.now.since(began) < Duration::from_secs(apart_most_s), "{apart_most_s}");
+            }
         }
     }
 
