@@ -78,6 +78,7 @@ impl Person {
             .env("DISPLAY", &screen.name)
             .env("JACK_DEFAULT_SERVER", sound_server())
             .env("JACK_NO_START_SERVER", "1")
+            .envs(std::env::vars().filter(|(name, _)| name.starts_with("MALLOC_")))
             .env("LANG", "en_GB.UTF-8");
         let program = program.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         Self { name, home, screen, program }
