@@ -214,7 +214,13 @@ miri: ## run the tests of what parses bytes and text in Miri (a nightly toolchai
 camera-check: ## stream from a kernel test camera to a virtual one in a virtual machine, pull it out and stall it (downloads a kernel; CYCLES=4)
 	@.ci/setup camera
 	cargo build --release --locked -p duet-sender -p duet-receiver --bins
-	sender/tests/camera-vm/run $(BUILT) $(or $(CYCLES),4)
+	sender/tests/vm/camera $(BUILT) $(or $(CYCLES),4)
+
+.PHONY: card-check
+card-check: ## a call's sound through ALSA in a virtual machine: cards pulled out and put back, another rate (downloads a kernel; CYCLES=4)
+	@.ci/setup card
+	cargo build --release --locked -p duet-sender -p duet-receiver --bins
+	sender/tests/vm/card $(BUILT) $(or $(CYCLES),4)
 
 .PHONY: faults
 faults: ## both daemons through scenarios of a bad network; a table (FAULTS="T1 T4 --seconds 600 --control")

@@ -273,7 +273,7 @@ fn make_targets_are_listed_and_their_scripts_exist() {
         );
     }
     for word in makefile.split_whitespace().map(|word| word.trim_start_matches('@')) {
-        if word.starts_with(".ci/") || word.contains("/camera-vm/") {
+        if word.starts_with(".ci/") || word.contains("/tests/vm/") {
             assert!(root().join(word).is_file(), "the Makefile names {word}, which does not exist");
         }
     }
