@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use sound::RATE_HZ;
+
 use crate::alsa_streams::{self, Streams};
 use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
@@ -19,6 +21,14 @@ const SILENT_US: (u64, u64) = (1_000_000, 500_000);
 const LOOK_US_MAX: u64 = 200_000;
 /// Late periods from which on one that falls silent has periods that are too short for its driver.
 const XRUNS_MANY: u64 = 10;
+/// Time over which a card's periods are counted, us.
+const COUNTED_US: u64 = 1_000_000;
+/// Part of its frames that a card serves at least whose periods are long enough for its driver.
+const SERVED: f64 = 0.8;
+/// Times one after another that it serves less, after which they are too short: a computer that stands still is no driver.
+const SLOW_MANY: u32 = 2;
+/// Longest period that is asked for where shorter ones come too late, frames.
+pub(crate) const LONGEST: u32 = 2048;
 /// ALSA's device of a user who has named none.
 const DEFAULT: &str = "default";
 
@@ -100,7 +110,12 @@ impl Card {
 
     /// Returns true if so many periods came too late that longer ones are needed.
     pub(crate) fn is_too_short(&self) -> bool {
-        self.info.backend == Backend::Alsa && self.xruns() >= XRUNS_MANY
+        self.info.backend == Backend::Alsa && (self.xruns() >= XRUNS_MANY || self.is_slow())
+    }
+
+    /// Returns true if it serves much less than its rate, though it does not say that anything was late, and longer periods may help.
+    fn is_slow(&self) -> bool {
+        self.info.period_frames < LONGEST && self.watched.iter().any(|watched| watched.slow >= SLOW_MANY)
     }
 
     /// Returns how many periods it has served.
@@ -130,9 +145,15 @@ impl Card {
         let streams = [(self.info.capture, &self.shared.captured), (self.info.playback, &self.shared.played)];
         let mut is_silent = false;
         for (watched, (channels, periods)) in self.watched.iter_mut().zip(streams) {
-            is_silent |= channels.is_some() && watched.is_silent(periods.load(Ordering::Relaxed), now_us);
+            let periods = periods.load(Ordering::Relaxed);
+            let more = periods.saturating_sub(watched.periods);
+            is_silent |= channels.is_some() && watched.is_silent(periods, now_us);
+            if channels.is_some() && self.info.backend == Backend::Alsa {
+                let frames = self.shared.period_frames.load(Ordering::Relaxed);
+                watched.serve(more * u64::from(frames), now_us);
+            }
         }
-        if is_silent {
+        if is_silent || (self.info.backend == Backend::Alsa && self.is_slow()) {
             return Some(Change::Gone(match self.is_too_short() {
                 true => "the sound card's periods are too short for its driver: all come too late, so take longer ones",
                 false => "the sound card calls no more",
@@ -157,12 +178,16 @@ impl Card {
     }
 }
 
-/// Finds a card that calls no more.
+/// Finds a card that calls no more, or more rarely than it should.
 #[derive(Debug, Default)]
 struct Watched {
     periods: u64,
     looked_us: Option<u64>,
     silent_us: u64,
+    /// Frames served since a time.
+    counted: (u64, Option<u64>),
+    /// Times one after another that it served less than [`SERVED`].
+    slow: u32,
 }
 
 impl Watched {
@@ -174,6 +199,27 @@ impl Watched {
             (self.periods, self.silent_us) = (periods, 0);
         }
         self.silent_us >= if periods == 0 { SILENT_US.0 } else { SILENT_US.1 }
+    }
+
+    /// Takes how many frames it has served since the last look.
+    fn serve(&mut self, more: u64, now_us: u64) {
+        let Some(since_us) = self.counted.1 else {
+            self.counted.1 = Some(now_us);
+            return;
+        };
+        self.counted.0 += more;
+        let passed_us = now_us.saturating_sub(since_us);
+        if passed_us < COUNTED_US {
+            return;
+        }
+        let (frames, _) = std::mem::replace(&mut self.counted, (0, Some(now_us)));
+        // A computer that stood still has not looked.
+        if passed_us > COUNTED_US + LOOK_US_MAX {
+            self.slow = 0;
+            return;
+        }
+        let served = frames as f64 / (passed_us as f64 * f64::from(RATE_HZ) / 1e6);
+        self.slow = if served < SERVED { self.slow + 1 } else { 0 };
     }
 }
 
@@ -202,5 +248,24 @@ mod tests {
         assert!(after(0, 1, 100_000));
         let mut never = Watched::default();
         assert!((0..=10).map(|look| never.is_silent(0, look * 100_000)).eq((0..=10).map(|look| look == 10)));
+    }
+
+    /// A driver whose timer is coarser than a card's buffer goes round it unseen, and says of nothing that it was late.
+    #[test]
+    fn a_card_that_serves_a_third_of_its_rate_for_two_seconds_is_too_slow() {
+        let mut now_us = 5_000_000;
+        let mut watched = Watched::default();
+        let mut after = |looks: u64, share: f64, us: u64| {
+            for _ in 0..looks {
+                now_us += us;
+                watched.serve((us as f64 * 0.048 * share) as u64, now_us);
+            }
+            watched.slow
+        };
+        assert_eq!(after(31, 1.0, 100_000), 0);
+        assert_eq!(after(10, 0.33, 100_000), 1, "once is a busy computer");
+        assert_eq!(after(10, 0.95, 100_000), 0);
+        assert_eq!(after(3, 0.0, 3_600_000_000), 0, "the computer has slept");
+        assert_eq!(after(20, 0.33, 100_000), SLOW_MANY);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::card::{Card, Change, open};
+use crate::card::{Card, Change, LONGEST, open};
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo};
 use crate::spec::CardSpec;
@@ -149,9 +149,6 @@ impl Keeper {
         }
     }
 }
-
-/// Longest period that is asked for where shorter ones come too late, frames.
-const LONGEST: u32 = 2048;
 
 /// Returns the period to ask for where one of `frames` is too short for the card.
 fn longer(frames: u32) -> u32 {
