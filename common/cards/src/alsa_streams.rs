@@ -275,7 +275,7 @@ where
         let cycle = timed.cycle(frames, &shared);
         // A single microphone is heard on both channels.
         half.serve(frames, cycle, |frame, channel| f32::from_sample_(samples[frame * card + channel.min(card - 1)]));
-        note(&shared, &shared.captured, frames);
+        note(&shared, &shared.captured, &shared.served[0], frames);
     };
     device.build_input_stream(form.config(), on_period, on_error, None)
 }
@@ -294,7 +294,7 @@ where
             to.fill(T::EQUILIBRIUM);
             mapped(from, card, |channel, sample| to[channel] = T::from_sample_(sample.clamp(-1.0, 1.0)));
         });
-        note(&shared, &shared.played, frames);
+        note(&shared, &shared.played, &shared.served[1], frames);
     };
     device.build_output_stream(form.config(), on_period, on_error, None)
 }
@@ -308,9 +308,10 @@ fn mapped(from: &[f32], card: usize, mut put: impl FnMut(usize, f32)) {
     }
 }
 
-fn note(shared: &Shared, periods: &AtomicU64, frames: usize) {
+fn note(shared: &Shared, periods: &AtomicU64, served: &AtomicU64, frames: usize) {
     shared.period_frames.store(frames as u32, Ordering::Relaxed);
     periods.fetch_add(1, Ordering::Relaxed);
+    served.fetch_add(frames as u64, Ordering::Relaxed);
 }
 
 #[cfg(test)]

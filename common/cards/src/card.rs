@@ -142,18 +142,16 @@ impl Card {
                 Backend::Alsa => "the sound card was pulled out, or its driver has ended",
             }));
         }
-        let streams = [(self.info.capture, &self.shared.captured), (self.info.playback, &self.shared.played)];
+        let Shared { captured, played, served: [captured_frames, played_frames], .. } = &*self.shared;
+        let streams = [(self.info.capture, captured, captured_frames), (self.info.playback, played, played_frames)];
         let mut is_silent = false;
-        for (watched, (channels, periods)) in self.watched.iter_mut().zip(streams) {
-            let periods = periods.load(Ordering::Relaxed);
-            let more = periods.saturating_sub(watched.periods);
-            is_silent |= channels.is_some() && watched.is_silent(periods, now_us);
+        for (watched, (channels, periods, frames)) in self.watched.iter_mut().zip(streams) {
+            is_silent |= channels.is_some() && watched.is_silent(periods.load(Ordering::Relaxed), now_us);
             if channels.is_some() && self.info.backend == Backend::Alsa {
-                let frames = self.shared.period_frames.load(Ordering::Relaxed);
-                watched.serve(more * u64::from(frames), now_us);
+                watched.serve(frames.load(Ordering::Relaxed), now_us);
             }
         }
-        if is_silent || (self.info.backend == Backend::Alsa && self.is_slow()) {
+        if is_silent || self.is_slow() {
             return Some(Change::Gone(match self.is_too_short() {
                 true => "the sound card's periods are too short for its driver: all come too late, so take longer ones",
                 false => "the sound card calls no more",
@@ -184,8 +182,8 @@ struct Watched {
     periods: u64,
     looked_us: Option<u64>,
     silent_us: u64,
-    /// Frames served since a time.
-    counted: (u64, Option<u64>),
+    /// Frames served up to a time.
+    counted: Option<(u64, u64)>,
     /// Times one after another that it served less than [`SERVED`].
     slow: u32,
 }
@@ -201,24 +199,20 @@ impl Watched {
         self.silent_us >= if periods == 0 { SILENT_US.0 } else { SILENT_US.1 }
     }
 
-    /// Takes how many frames it has served since the last look.
-    fn serve(&mut self, more: u64, now_us: u64) {
-        let Some(since_us) = self.counted.1 else {
-            self.counted.1 = Some(now_us);
-            return;
-        };
-        self.counted.0 += more;
+    /// Takes how many frames it has served up to now.
+    fn serve(&mut self, frames: u64, now_us: u64) {
+        let (before, since_us) = *self.counted.get_or_insert((frames, now_us));
         let passed_us = now_us.saturating_sub(since_us);
         if passed_us < COUNTED_US {
             return;
         }
-        let (frames, _) = std::mem::replace(&mut self.counted, (0, Some(now_us)));
+        self.counted = Some((frames, now_us));
         // A computer that stood still has not looked.
         if passed_us > COUNTED_US + LOOK_US_MAX {
             self.slow = 0;
             return;
         }
-        let served = frames as f64 / (passed_us as f64 * f64::from(RATE_HZ) / 1e6);
+        let served = frames.saturating_sub(before) as f64 / (passed_us as f64 * f64::from(RATE_HZ) / 1e6);
         self.slow = if served < SERVED { self.slow + 1 } else { 0 };
     }
 }
@@ -253,12 +247,13 @@ mod tests {
     /// A driver whose timer is coarser than a card's buffer goes round it unseen, and says of nothing that it was late.
     #[test]
     fn a_card_that_serves_a_third_of_its_rate_for_two_seconds_is_too_slow() {
-        let mut now_us = 5_000_000;
+        let (mut frames, mut now_us) = (0, 5_000_000);
         let mut watched = Watched::default();
         let mut after = |looks: u64, share: f64, us: u64| {
             for _ in 0..looks {
                 now_us += us;
-                watched.serve((us as f64 * 0.048 * share) as u64, now_us);
+                frames += (us as f64 * 0.048 * share) as u64;
+                watched.serve(frames, now_us);
             }
             watched.slow
         };

@@ -59,6 +59,8 @@ pub(crate) struct Shared {
     pub captured: AtomicU64,
     /// Periods that were played, where something is played.
     pub played: AtomicU64,
+    /// ALSA: frames that were captured, and that were played, in periods that may differ.
+    pub served: [AtomicU64; 2],
     /// Periods that came too late, as the driver says.
     pub xruns: AtomicU64,
     /// Frames of the last period.
