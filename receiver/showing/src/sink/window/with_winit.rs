@@ -355,7 +355,15 @@ impl Pane for WinitPane {
         };
         let Self { parts: Some(parts), x11, .. } = self else { return Ok(false) };
         let opened = unbroken(|| Outlet::new(window, parts.event_loop.owned_display_handle(), x11.as_ref()));
-        let second = opened.map_err(|broke| self.broken_down(&broke))??;
+        let second = match opened.map_err(|broke| self.broken_down(&broke))? {
+            Ok(second) => second,
+            // The picture in the first window goes on.
+            Err(error) => {
+                self.watched.second = None;
+                tracing::warn!("no second window can be opened: {error}");
+                return Ok(false);
+            }
+        };
         self.with(|parts, _| parts.second = Some(second))?;
         if left.is_fullscreen && self.x11.is_some() {
             self.cover_screen(Which::Second, true)?;
