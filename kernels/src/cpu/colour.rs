@@ -76,6 +76,18 @@ fn load_row_body(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize
         (PixelFormat::YCbCr8, Channel::Y) => load_pixels(picture, half, y, row, |[a, _, _], scale| centred(a, scale)),
         (PixelFormat::YCbCr8, Channel::Cb) => load_pixels(picture, half, y, row, |[_, a, _], scale| centred(a, scale)),
         (PixelFormat::YCbCr8, Channel::Cr) => load_pixels(picture, half, y, row, |[_, _, a], scale| centred(a, scale)),
+        (PixelFormat::Yuyv, Channel::Y) => every_second(&picture.data()[4 * size.halved().width() * y..], row),
+        (PixelFormat::Yuyv, _) if half => {
+            let (width, last, at) = (4 * size.halved().width(), size.height() - 1, 2 * channel.index() - 1);
+            let pairs = |y: usize| picture.data()[width * y.min(last)..][..width].chunks_exact(4);
+            for ((to, above), below) in row.iter_mut().zip(pairs(2 * y)).zip(pairs(2 * y + 1)) {
+                // Each stands for two pixels.
+                *to = centred(u16::from(above[at]).wrapping_add(u16::from(below[at])), 0.5);
+            }
+        }
+        (PixelFormat::Nv12, _) if half => {
+            every_second(&picture.data()[size.pixels() + 2 * size.halved().width() * y + channel.index() - 1..], row);
+        }
         (format @ PixelFormat::Yuyv, _) => convert(picture.known_as(format), channel, half, y, row),
         (format @ PixelFormat::Nv12, _) => convert(picture.known_as(format), channel, half, y, row),
         (format @ PixelFormat::I420, _) => convert(picture.known_as(format), channel, half, y, row),
@@ -87,6 +99,15 @@ fn load_row_body(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize
 fn convert(picture: PictureRef<'_>, channel: Channel, half: bool, y: usize, row: &mut [f32]) {
     for (x, to) in row.iter_mut().enumerate() {
         *to = if half { halved(picture, channel, x, y) } else { full(picture, channel, x, y) };
+    }
+}
+
+/// Loads samples that lie two bytes apart.
+#[inline(always)]
+fn every_second(samples: &[u8], row: &mut [f32]) {
+    let last = 2 * row.len() - 1;
+    for (to, pair) in row.iter_mut().zip(samples[..last].chunks(2)) {
+        *to = f32::from(pair[0]) - 128.0;
     }
 }
 
