@@ -82,6 +82,41 @@ fn a_frame_leaves_at_once_where_the_line_is_fast() {
 }
 
 #[test]
+fn a_frame_makes_a_coarse_picture_sharp_where_the_line_takes_it_and_no_other_waits() {
+    let line = |rate| way(25).limited(mbit(rate), ms(300));
+    let (sharp, usual) = (2.0..6.0, 0.5..1.5);
+    for (conditions, wanted) in [
+        (way(25), &sharp),
+        (line(50), &sharp),
+        (line(8), &sharp),
+        (line(2), &usual),
+        (line(1), &usual),
+        (NetConditions { loss: 0.05, ..line(20) }, &sharp),
+        // Bursts agree at times.
+        (NetConditions { jitter: ms(5), ..line(20) }, &(0.5..6.0)),
+    ] {
+        let called = |alone| {
+            let mut call = Call::predicted(mbit(2), conditions, way(25), alone);
+            call.run(s(10));
+            call
+        };
+        let call = called(90);
+        let share = call.given[60..90].iter().sum::<usize>() as f64 / 30.0;
+        // The first frame's line is not known yet.
+        for begin in [90, 180] {
+            let largest = *call.given[begin + 1..begin + 30].iter().max().unwrap() as f64 / share;
+            assert!(wanted.contains(&largest), "{conditions:?}: {largest}");
+            let three_seconds = call.given[begin..begin + 90].iter().sum::<usize>() as f64 / share;
+            // Parity, which is not counted here, is less of a large frame.
+            let is_repaid = three_seconds < if conditions.loss > 0.0 { 94.0 } else { 91.0 };
+            assert!(is_repaid, "{conditions:?}: {three_seconds:.2}");
+        }
+        let wait = |call: &Call| call.wait_max(s(3), s(10));
+        assert!(wait(&call) <= wait(&called(u32::MAX)) + ms(10), "{conditions:?}: {:?}", wait(&call));
+    }
+}
+
+#[test]
 fn a_step_of_the_link_down_and_up() {
     let line = |rate| way(10).limited(mbit(rate), ms(500));
     // At different times within a frame interval and between two feedbacks.

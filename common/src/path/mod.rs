@@ -391,6 +391,11 @@ impl Path {
         self.rate.as_ref().map_or(self.rate_max, RateControl::pace)
     }
 
+    /// Returns the bits a second that the line bears beyond any doubt, besides sound; none: nobody knows.
+    pub(crate) fn bears(&self) -> Option<Bitrate> {
+        self.rate.as_ref().and_then(RateControl::bears)
+    }
+
     /// Returns the bytes on the wire with which a frame that leaves now may begin at once, beyond the pace, so that the line is known;
     /// none: all of it leaves at the pace, or faster if no sound is beside.
     pub(crate) fn burst_bytes(&self, now: Timestamp) -> Option<usize> {

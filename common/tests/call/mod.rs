@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use common::netsim::session::{ReceiverSession, SenderSession};
 use common::netsim::{NetConditions, Network, Pauses, Scenario};
+use common::stream::video::prediction::states_of;
 use common::stream::video::protection::Protection;
 use common::stream::video::{FrameTimes, ReceiverEvent, ReceiverOptions};
 use common::units::{Bitrate, Timestamp};
@@ -13,9 +14,10 @@ use common::wire::control::ControlMessage;
 use common::wire::media::MediaHeader;
 use picture::coded::{CodedFrame, FrameHeader, StepIndex};
 use picture::frame::{Chroma, ColourSpace, FrameRate, FrameSize};
-use picture::params::StreamParams;
+use picture::params::{CodecParams, Profile, StreamParams};
 use picture::pyramid::BlockLayout;
 use picture::run::coded_size;
+use picture::vectors::VectorLayout;
 
 pub(crate) mod beside;
 pub(crate) mod home;
@@ -40,10 +42,11 @@ pub(crate) const fn mbit(mbit: u64) -> Bitrate {
 
 pub(crate) const MAX_DATAGRAM: usize = 1_200;
 
-fn params(frames_a_second: u32) -> StreamParams {
+fn params(frames_a_second: u32, profile: Profile) -> StreamParams {
     StreamParams {
         frame_rate: FrameRate::new(frames_a_second, 1).unwrap(),
         colour: ColourSpace::JPEG,
+        codec: CodecParams { profile, ..CodecParams::default() },
         ..StreamParams::new(FrameSize::new(1280, 720).unwrap(), Chroma::C420)
     }
 }
@@ -90,6 +93,7 @@ pub(crate) struct Call {
     pub(crate) sender: SenderSession,
     pub(crate) receiver: ReceiverSession,
     interval: Duration,
+    size: FrameSize,
     layout: BlockLayout,
     media: Network,
     feedback: Network,
@@ -113,6 +117,10 @@ pub(crate) struct Call {
     pub(crate) silent_until: Timestamp,
     /// Part of the budget that the pictures need.
     pub(crate) detail: f64,
+    /// Frames from one without a reference to the next; none: no frame is predicted.
+    alone_every: Option<u32>,
+    /// Bytes on the wire of each frame that has been given to the sender.
+    pub(crate) given: Vec<usize>,
     start: Timestamp,
     /// A line for each frame interval.
     pub(crate) seen: Vec<Seen>,
@@ -137,13 +145,20 @@ impl Call {
         media: impl Into<Scenario>,
         back: impl Into<Scenario>,
     ) -> Self {
-        Self::begun(frames_a_second, max, media, back, |_| {})
+        Self::begun(params(frames_a_second, Profile::Quad), max, media, back, |_| {})
+    }
+
+    /// Creates a call of predicted frames, 30 a second, of which one in so many has no reference.
+    pub(crate) fn predicted(max: Bitrate, media: impl Into<Scenario>, back: impl Into<Scenario>, alone: u32) -> Self {
+        let profile = Profile::Predicted(states_of(FrameRate::new(30, 1).unwrap()));
+        let call = Self::begun(params(30, profile), max, media, back, |_| {});
+        Self { alone_every: Some(alone), ..call }
     }
 
     /// Creates a call of which so much is known of the sound beside.
     pub(crate) fn beside(frames_a_second: u32, max: Bitrate, media: Scenario, known: Known) -> Self {
         let back = NetConditions::perfect(media.at(Duration::ZERO).delay);
-        Self::begun(frames_a_second, max, media, back, |sender| match known {
+        Self::begun(params(frames_a_second, Profile::Quad), max, media, back, |sender| match known {
             Known::Declared(rate) => sender.set_beside(Some(rate)),
             Known::Nothing => sender.set_beside(Some(Bitrate::from_bps(0))),
             Known::Apart | Known::Found => sender.set_beside(None),
@@ -151,13 +166,12 @@ impl Call {
     }
 
     fn begun(
-        frames_a_second: u32,
+        params: StreamParams,
         max: Bitrate,
         media: impl Into<Scenario>,
         back: impl Into<Scenario>,
         set: impl FnOnce(&mut SenderSession),
     ) -> Self {
-        let params = params(frames_a_second);
         let now = Timestamp::from_us(1_000_000);
         let media = media.into();
         let delay = media.at(Duration::ZERO).delay;
@@ -166,6 +180,7 @@ impl Call {
             sender: SenderSession::new(params, max, Protection::Auto),
             receiver: ReceiverSession::new(ReceiverOptions::default()),
             interval: params.frame_rate.interval(),
+            size: params.size,
             layout: BlockLayout::new(&params),
             media: Network::new(media, now + ms(500)),
             feedback: Network::new(back.into().with_seed(7), now + ms(500)),
@@ -181,6 +196,8 @@ impl Call {
             own: None,
             silent_until: Timestamp::default(),
             detail: 1.0,
+            alone_every: None,
+            given: vec![],
             start: now + ms(500),
             seen: vec![],
             wait: Duration::ZERO,
@@ -206,7 +223,13 @@ impl Call {
             if up < next {
                 self.run_until(up);
                 let times = FrameTimes { capture: self.now, coded: self.now };
-                let frame = frame(&self.layout, (self.sender.budget_bytes() as f64 * self.detail) as usize);
+                let mut frame = frame(&self.layout, (self.sender.budget_bytes() as f64 * self.detail) as usize);
+                if self.alone_every.is_some_and(|every| !(self.given.len() as u32).is_multiple_of(every)) {
+                    let slices = VectorLayout::new(self.size).slices();
+                    frame.ends.splice(0..0, std::iter::repeat_n(0, slices));
+                    frame.reference = 1;
+                }
+                self.given.push(coded_size(&frame));
                 self.sender.on_frame(self.sender.next_frame(), &frame, times, self.now);
             }
             self.run_until(next);

@@ -189,7 +189,8 @@ impl Sending {
         let one_stream = frames_max.is_some() || is_finite;
         let parts = |receiver: usize, rate: LiveRate, stats, sound| {
             let share = gate.first_share(own.rate());
-            let stream = VideoSender::new(params, share, config.protection);
+            let mut stream = VideoSender::new(params, share, config.protection);
+            stream.set_alike(outlets.len());
             gate.set_budget_bytes(receiver, stream.budget_bytes());
             rate.set(Path::first_target(share));
             Parts {

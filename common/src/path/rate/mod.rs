@@ -343,6 +343,20 @@ impl RateControl {
         Bitrate::from_bps(bps.max(PACE * self.target_bps).max(PACE_LEAST) as u64)
     }
 
+    /// Returns the bits a second that the line bears beyond any doubt, besides sound; none: nobody knows.
+    pub(super) fn bears(&self) -> Option<Bitrate> {
+        let is_free = matches!(self.mode, Regime::Alone) && self.delay.standing_us() < WAIT_NONE_US;
+        let is_doubted = self.ceiling.is_some() || self.doubt.is_some_and(|doubt| self.updated < doubt.until);
+        if !is_free || is_doubted {
+            return None;
+        }
+        let bps = match self.beside {
+            Some(beside) => self.line.bears().map(|_| self.pace_beside(beside)),
+            None => self.capacity.shown().filter(|_| self.capacity.is_certain() || self.capacity.may_be_faster()),
+        };
+        bps.map(bitrate)
+    }
+
     /// Returns what own sound takes of the target, bits a second.
     fn own_bps(&self) -> f64 {
         self.beside.map_or(0.0, |beside| beside.own)

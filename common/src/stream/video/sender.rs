@@ -36,7 +36,7 @@ const MARKED_LAST: usize = 2;
 
 /// Ratio of a frame to what it may take by now, from which on it loses what has not left. A route that becomes longer
 /// looks like a queue for a moment, and should cost no detail.
-const LEFT_OUT_FROM: usize = 3;
+const LEFT_OUT_FROM: f64 = 3.0;
 
 /// Time for which a sender that is done waits for the receiver's confirmation.
 const CONFIRMATION_MAX: Duration = Duration::from_secs(1);
@@ -75,6 +75,8 @@ pub struct VideoSender {
     protection: Protection,
     protector: Protector,
     budget: Budget,
+    /// Streams with the same pictures that leave over the same line.
+    alike: u64,
     phase: SenderPhase,
     finishing: Finishing,
     next_frame: FrameId,
@@ -96,6 +98,8 @@ struct CurrentFrame {
     reference: u8,
     times: FrameTimes,
     coded_bytes: usize,
+    /// Ratio of what it may take to the share of a frame then.
+    shares: f64,
     /// Blocks that always go, and the number of protection groups that are theirs: the first ones.
     coarse_blocks: usize,
     coarse_groups: u8,
@@ -108,9 +112,10 @@ struct CurrentFrame {
 
 /// Returns the budget of the frames of a stream.
 fn budget(params: &StreamParams, layout: &BlockLayout, rate: Bitrate) -> Budget {
-    let reference = usize::from(params.codec.profile.states() > 0);
-    let smallest = reference + FRAME_HEADER_BYTES + map_bytes(layout.blocks().len());
-    Budget::new(rate, params.frame_rate.interval(), smallest)
+    let is_predicted = params.codec.profile.states() > 0;
+    let smallest = usize::from(is_predicted) + FRAME_HEADER_BYTES + map_bytes(layout.blocks().len());
+    let sharp = is_predicted.then(|| Budget::sharp(params.size.pixels()));
+    Budget::new(rate, params.frame_rate.interval(), smallest, sharp)
 }
 
 impl VideoSender {
@@ -125,6 +130,7 @@ impl VideoSender {
             protection,
             protector: Protector::new(protection, &layout),
             budget: budget(&params, &layout, Path::first_target(rate_max)),
+            alike: 1,
             phase: SenderPhase::Disconnected,
             finishing: Finishing::No,
             next_frame: FrameId(0),
@@ -137,6 +143,12 @@ impl VideoSender {
             counters: SenderCounters::default(),
             reasons: Reasons::default(),
         }
+    }
+
+    /// Takes notice that so many streams have the same pictures and leave over the same line, this one among them: their large frames
+    /// leave together.
+    pub fn set_alike(&mut self, streams: usize) {
+        self.alike = streams.max(1) as u64;
     }
 
     /// Takes a new connection. Ends an earlier one.
@@ -170,6 +182,7 @@ impl VideoSender {
     /// Takes notice that the path's target or the size of its datagrams may have changed.
     pub fn on_target(&mut self, path: &Path) {
         self.budget.set_rate(path.budget(VIDEO));
+        self.budget.set_line(path.bears().map(|line| Bitrate::from_bps(line.as_bps() / self.alike)));
         self.budget.set_max_datagram(path.max_datagram());
     }
 
@@ -312,17 +325,19 @@ impl VideoSender {
         let coded_bytes = coded_size(frame);
         let mut packets = packetise(frame, coarse_blocks, max_datagram);
         let packet_count = packets.len();
-        packets.truncate(self.wanted(&packets, coarse_blocks, path));
+        let gross = self.budget.gross_of(coded_bytes);
+        packets.truncate(self.wanted(&packets, coarse_blocks, gross, path));
         let is_cut = packets.len() < packet_count;
         if is_cut {
             let (sent, target) = (packets.len(), path.target());
             self.tell(Reason::DetailLeftOut { frame: id, sent, datagrams: packet_count, target });
         }
         let data_bytes: usize = packets.iter().map(|packet| on_wire(packet.bytes())).sum();
-        let room = self.budget.gross().saturating_sub(data_bytes);
-        let (loss, most) = (path.loss(), self.budget.parity_most());
+        let room = gross.saturating_sub(data_bytes);
+        let (loss, most) = (path.loss(), Budget::parity_most(gross));
         let protected = self.protector.protect(packets, slices, loss, room, most, LOWER_LAYERS_BYTES);
-        self.budget.on_frame(coded_bytes, packet_count, protected.parity_wanted);
+        let shares = gross as f64 / self.budget.gross().max(1) as f64;
+        self.budget.on_frame(coded_bytes, packet_count, protected.parity_wanted, reference == 0);
         let wire_bytes: usize = protected.packets.iter().map(|packet| on_wire(packet.bytes())).sum();
         let pace = path.pace();
         let span = Duration::from_secs_f64(8.0 * wire_bytes as f64 / pace.as_bps().max(1) as f64);
@@ -344,6 +359,7 @@ impl VideoSender {
             reference,
             times,
             coded_bytes,
+            shares,
             coarse_blocks,
             coarse_groups,
             datagrams,
@@ -444,12 +460,12 @@ impl VideoSender {
 
     /// Returns the number of a frame's datagrams to transmit: all, unless the target has fallen a good deal since the
     /// frame was coded, or the receiver is silent. The coarse ones always go.
-    fn wanted(&self, packets: &[Packet], coarse_blocks: usize, path: &Path) -> usize {
+    fn wanted(&self, packets: &[Packet], coarse_blocks: usize, gross: usize, path: &Path) -> usize {
         let coarse = packets.iter().take_while(|packet| packet.begins_before(coarse_blocks)).count();
         if path.is_coarse_only() {
             return coarse;
         }
-        let mut left = (self.budget.gross() + self.budget.gross() / 4).max(2 * on_wire(path.max_datagram()));
+        let mut left = (gross + gross / 4).max(2 * on_wire(path.max_datagram()));
         let fitting = packets.iter().take_while(|packet| {
             let bytes = on_wire(packet.bytes());
             let fits = bytes <= left;
@@ -463,8 +479,9 @@ impl VideoSender {
     /// has become much slower, and what stands in its queue holds up the next frames. The coarse datagrams and their
     /// parity always go.
     fn leave_out_detail(&mut self, path: &Path) {
-        let most = (LEFT_OUT_FROM * self.budget.gross()).max(2 * on_wire(path.max_datagram()));
         let Some(current) = &mut self.current else { return };
+        let most = LEFT_OUT_FROM * current.shares * self.budget.gross() as f64;
+        let most = (most as usize).max(2 * on_wire(path.max_datagram()));
         let left_out = self.pacer.leave_out(most.saturating_sub(current.sent_bytes), MARKED_LAST, |packet| {
             packet.begins_before(current.coarse_blocks)
                 || packet.place.is_some_and(|place| place.group <= current.coarse_groups)
