@@ -14,8 +14,12 @@ use crate::people::State;
 /// Letters of a text, as the other side takes them, and texts that are shown.
 const TEXT_MAX: usize = 1000;
 const TEXTS_MAX: usize = 8;
-/// Points above and below the bar's contents.
-const AROUND: f32 = 44.0;
+/// Points between the bar, the sentences above it and the window's edge.
+const BESIDE: f32 = 12.0;
+/// Points above and below the contents of one of them.
+const AROUND: f32 = 20.0 + 2.0 * BESIDE;
+/// Points that the bar leaves for sentences at least.
+const SENTENCES: f32 = 52.0;
 /// Effects on the own picture, each with its name in the catalogue.
 const EFFECTS: [(Effect, &str); 4] = [
     (Effect::Detail, "effect-detail"),
@@ -66,36 +70,66 @@ impl Screens {
                 });
             });
         }
-        Area::new(egui::Id::unique("bar")).anchor(Align2::CENTER_BOTTOM, vec2(0.0, -12.0)).show(&context, |ui| {
+        let wide = (width - 60.0).min(860.0);
+        let bar = Area::new(egui::Id::unique("bar")).anchor(Align2::CENTER_BOTTOM, vec2(0.0, -BESIDE));
+        let bar = bar.show(&context, |ui| {
             veil(ui, &mut |ui| {
-                ui.set_width((width - 60.0).min(860.0));
+                ui.set_width(wide);
                 ui.spacing_mut().item_spacing = vec2(8.0, 6.0);
-                let InCall { they_hide, is_recording, they_record, trouble, .. } = &facts.call;
-                // Who records stands above it.
-                let is_recorded = *is_recording || *they_record;
-                let line =
-                    call.line.split_once('\n').filter(|_| is_recorded).map_or(call.line.as_str(), |(_, rest)| rest);
-                // Without a picture there is nothing to tell of it.
-                let line = if call.notice.is_some() { "" } else { line };
-                let sentence = self.words.of_engine(call.message.as_deref().or(call.alert.as_deref()).unwrap_or(line));
-                let signs = [(*is_recording, "you-record"), (*they_record, "they-record"), (*they_hide, "they-hide")];
-                let said: Vec<_> =
-                    signs.into_iter().filter(|(is_so, _)| *is_so).map(|(_, key)| self.words.say(key)).collect();
-                let point = if is_recorded { "● " } else { "" };
-                let said = (!said.is_empty()).then(|| format!("{point}{}", said.join(" · ")));
-                let most = screen.height() - AROUND;
+                let most = screen.height() - AROUND - SENTENCES;
                 // Else it would grow by a row each time that it is shown.
                 ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
-                    middle(ui, said.map(|said| RichText::new(said).small().color(theme::BAD)));
-                    middle(ui, trouble.as_ref().map(|trouble| RichText::new(trouble).color(theme::BAD)));
-                    if self.typed.adjusts && call.sends {
+                    if self.adjusts(call) {
                         return self.show_adjusting(ui, &facts.call);
                     }
-                    middle(ui, (!sentence.is_empty()).then(|| RichText::new(sentence).color(theme::QUIET)));
                     ui.horizontal_wrapped(|ui| self.show_call_buttons(ui, call, &facts.call, pressed));
                 });
             });
         });
+        let sentences = self.sentences(call, facts);
+        if sentences.is_empty() {
+            return;
+        }
+        // They have a place of their own, so that none that comes or goes moves a button under a hand.
+        let above = bar.response.rect.height() + 2.0 * BESIDE;
+        let most = screen.height() - above - AROUND + BESIDE;
+        Area::new(egui::Id::unique("sentences")).anchor(Align2::CENTER_BOTTOM, vec2(0.0, -above)).show(
+            &context,
+            |ui| {
+                veil(ui, &mut |ui| {
+                    ui.set_width(wide);
+                    ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
+                        sentences.iter().for_each(|sentence| middle(ui, sentence.clone()));
+                    });
+                });
+            },
+        );
+    }
+
+    /// Returns true while sliders stand in place of the buttons.
+    fn adjusts(&self, call: &Said) -> bool {
+        self.typed.adjusts && call.sends
+    }
+
+    /// Returns what is said above the buttons: who records, what is wrong, and how things stand.
+    fn sentences(&self, call: &Said, facts: &Facts) -> Vec<RichText> {
+        let InCall { they_hide, is_recording, they_record, trouble, .. } = &facts.call;
+        let signs = [(*is_recording, "you-record"), (*they_record, "they-record"), (*they_hide, "they-hide")];
+        let said: Vec<_> = signs.into_iter().filter(|(is_so, _)| *is_so).map(|(_, key)| self.words.say(key)).collect();
+        // Who records stands above it.
+        let is_recorded = *is_recording || *they_record;
+        let line = call.line.split_once('\n').filter(|_| is_recorded).map_or(call.line.as_str(), |(_, rest)| rest);
+        // Without a picture there is nothing to tell of it.
+        let line = if call.notice.is_some() { "" } else { line };
+        let sentence = call.message.as_deref().or(call.alert.as_deref()).unwrap_or(line);
+        let sentence = if self.adjusts(call) { "" } else { sentence };
+        let point = if is_recorded { "● " } else { "" };
+        let said = (!said.is_empty()).then(|| format!("{point}{}", said.join(" · ")));
+        let said = said.map(|said| RichText::new(said).small().color(theme::BAD));
+        let trouble = trouble.as_ref().map(|trouble| RichText::new(trouble).color(theme::BAD));
+        let sentence = Some(self.words.of_engine(sentence)).filter(|sentence| !sentence.is_empty());
+        let sentence = sentence.map(|sentence| RichText::new(sentence).color(theme::QUIET));
+        said.into_iter().chain(trouble).chain(sentence).collect()
     }
 
     /// Shows that the call is recorded, which stays while nothing else does.

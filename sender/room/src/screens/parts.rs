@@ -97,11 +97,9 @@ pub(super) fn aside(ui: &mut Ui, text: &str) {
     ui.label(RichText::new(text).color(theme::QUIET));
 }
 
-/// Shows a line in the middle, if there is one.
-pub(super) fn middle(ui: &mut Ui, line: Option<RichText>) {
-    if let Some(line) = line {
-        ui.vertical_centered(|ui| ui.label(line));
-    }
+/// Shows a line in the middle.
+pub(super) fn middle(ui: &mut Ui, line: RichText) {
+    ui.vertical_centered(|ui| ui.label(line));
 }
 
 /// Shows the heading of a card.

@@ -309,6 +309,62 @@ fn the_buttons_of_a_call_that_comes_are_in_the_middle() {
     }
 }
 
+/// Whoever aims at a button of a call hits it, or at a slider, whatever is said meanwhile: also in the pass in which that changes.
+#[test]
+fn what_can_be_pressed_in_a_call_stays_where_it_is_when_sentences_come_and_go() {
+    let places = |shown: &Shown| -> BTreeMap<u64, Rect> {
+        shown.focusable().iter().map(|widget| (widget.id.value(), widget.rect)).collect()
+    };
+    let long =
+        "The network carries less than before: the picture is coarser, and it waits for what was lost".to_owned();
+    let said = |line: &str, alert: Option<&String>, message: Option<&String>| Said {
+        line: line.to_owned(),
+        alert: alert.cloned(),
+        message: message.cloned(),
+        sends: true,
+        is_muted: Some(false),
+        ..Said::default()
+    };
+    let with = |they_record, they_hide, trouble: Option<&String>| InCall {
+        they_record,
+        they_hide,
+        trouble: trouble.cloned(),
+        ..InCall::default()
+    };
+    let sentences = [
+        (said("Picture 43 ms behind, line good", None, None), with(false, false, None)),
+        (said("Picture 43 ms behind, line good", Some(&long), None), with(false, true, None)),
+        (said("Picture 43 ms behind, line good\nno sound", None, None), with(false, false, None)),
+        (said("", None, Some(&long)), with(true, true, Some(&long))),
+        (said("", None, None), with(true, false, None)),
+        (said("", None, None), with(false, false, None)),
+    ];
+    let mut moved = Vec::new();
+    for (language, _) in LANGUAGES {
+        for size in [SIZES[0], SIZES[2], SIZES[3], SIZES[5]] {
+            for page in ["call", "adjusting"] {
+                let call = Some(said("", None, None));
+                let mut shown = Shown::new(language, Page::People, facts(), call, size);
+                shown.open(page);
+                let before = places(&shown);
+                assert!(before.len() > 4, "{page} in {language} at {size:?}: {before:?}");
+                for (call, facts) in &sentences {
+                    (shown.call, shown.facts.call) = (Some(call.clone()), facts.clone());
+                    for pass in 0..3 {
+                        shown.pass(Vec::new());
+                        let now = places(&shown);
+                        let others = before.iter().filter(|(id, place)| now.get(id) != Some(place)).count();
+                        if others > 0 {
+                            moved.push(format!("{page} in {language} at {size:?}, {call:?}, pass {pass}: {others}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(moved.is_empty(), "{} times:\n{}", moved.len(), moved.join("\n"));
+}
+
 #[test]
 fn names_and_links_that_are_typed_become_what_the_files_take() {
     let mut screens = Screens::new(Words::of("en"), Page::Join);
