@@ -150,7 +150,7 @@ fn act(kind: Kind, own: StreamEnd, random: &mut Random, frame: &mut u64) -> Act 
         }
         Kind::Giants => Act::Say(ControlMessage::Welcome { params: giant(random), start_frame: FrameId(0) }),
         Kind::Byes => Act::Say(bye(random)),
-        Kind::Again => Act::Say(match random.below(10) {
+        Kind::Again => Act::Say(match random.below(11) {
             0 => ControlMessage::Hello { version: PROTOCOL_VERSION, sends: own == StreamEnd::Sender },
             1 => ControlMessage::Welcome { params: params(), start_frame: FrameId(number(random) as u32) },
             2 => ControlMessage::Source {
@@ -165,6 +165,7 @@ fn act(kind: Kind, own: StreamEnd, random: &mut Random, frame: &mut u64) -> Act 
             6 => ControlMessage::Hidden { is_hidden: random.chance(0.5) },
             7 => ControlMessage::Recording { is_recording: random.chance(0.5) },
             8 => ControlMessage::Rings,
+            9 => ControlMessage::CallsOn,
             _ => ControlMessage::Ready,
         }),
         Kind::FarAhead => {

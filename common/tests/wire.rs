@@ -121,7 +121,7 @@ fn golden_feedback() {
 
 #[test]
 fn golden_control_messages() {
-    assert_eq!(PROTOCOL_VERSION, 11);
+    assert_eq!(PROTOCOL_VERSION, 12);
     let t = Timestamp::from_us;
     let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     let format = Format { channels: Channels::Stereo, coding: Coding::Pcm24, frames: 128 };
@@ -162,6 +162,7 @@ fn golden_control_messages() {
         (ControlMessage::Hidden { is_hidden: true }, "02000301 14 01"),
         (ControlMessage::Recording { is_recording: false }, "02000301 15 00"),
         (ControlMessage::Rings, "01000000 16"),
+        (ControlMessage::CallsOn, "01000000 17"),
     ] {
         let mut bytes = Vec::new();
         let about = (!message.is_of_path()).then_some(StreamId::sent(3));

@@ -5,7 +5,7 @@
 //! from that follow loss and target. [`Path::budget`] shares the target among the streams that leave, by rank.
 //!
 //! ```text
-//! both: Hello            whoever receives: Ping    whoever sends: Pong, Stalled
+//! both: CallsOn, Hello   whoever receives: Ping    whoever sends: Pong, Stalled
 //!                        whoever receives: feedback datagrams
 //! ```
 
@@ -108,6 +108,8 @@ pub struct Path {
     declared: Option<Bitrate>,
     /// It rings at the other machine.
     rings: bool,
+    /// The two have greeted, on this connection or one before.
+    has_been_on: bool,
     /// While anything is streamed from here.
     rate: Option<RateControl>,
     watch: Option<Watch>,
@@ -136,6 +138,7 @@ impl Path {
             directions,
             phase: Phase::Disconnected,
             rings: false,
+            has_been_on: false,
             rate_max,
             max_datagram: 0,
             next_sequence: SequenceNumber(0),
@@ -169,6 +172,10 @@ impl Path {
         self.reception = Reception::new(now);
         self.pings = PeerClock::new(now);
         self.pings_answered = pings_allowed(now);
+        // Whoever has ended the call need not hear it ring again.
+        if self.has_been_on && self.directions == Directions::Both {
+            self.control.push(ControlMessage::CallsOn);
+        }
         let sends = self.directions != Directions::Receives;
         self.control.push(ControlMessage::Hello { version: PROTOCOL_VERSION, sends });
     }
@@ -198,16 +205,18 @@ impl Path {
             (Phase::Disconnected | Phase::Over, _) => return Ok(None),
             (Phase::Greeting, ControlMessage::Hello { version, sends }) => {
                 check_hello(version, sends, self.directions).or_else(|text| self.violation(&text))?;
-                self.phase = Phase::Greeted;
+                (self.phase, self.has_been_on) = (Phase::Greeted, true);
                 if self.asks_time() {
                     self.ping(now);
                 }
             }
             (Phase::Greeting, bye @ ControlMessage::Bye { .. }) => return Ok(Some(bye)),
             (Phase::Greeting, ControlMessage::Rings) => self.rings = true,
+            (Phase::Greeting, ControlMessage::CallsOn) => {}
             (Phase::Greeting, _) => self.violation("a message before Hello")?,
             (Phase::Greeted, ControlMessage::Hello { .. }) => self.violation("a second Hello")?,
             (Phase::Greeted, ControlMessage::Rings) => self.violation("it rings no more after Hello")?,
+            (Phase::Greeted, ControlMessage::CallsOn) => self.violation("it calls no more after Hello")?,
             (Phase::Greeted, ControlMessage::Ping { id, sent }) => {
                 if !self.pings_answered.take(now) {
                     self.violation("more than 64 pings at once or 20 a second")?;

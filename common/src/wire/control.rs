@@ -155,6 +155,8 @@ pub enum ControlMessage {
     },
     /// Before Hello, of a machine that is called: it rings there, and Hello follows when somebody takes the call.
     Rings,
+    /// Before Hello, of a machine that has been in this call before: it calls on by itself.
+    CallsOn,
     /// A person to the other: a short text.
     Text {
         /// At most [`TEXT_CHARS_MAX`] characters.
@@ -185,7 +187,15 @@ impl ControlMessage {
 
     /// Returns true if it is about the path, whatever streams there are.
     pub const fn is_of_path(&self) -> bool {
-        matches!(self, Self::Hello { .. } | Self::Rings | Self::Ping { .. } | Self::Pong { .. } | Self::Stalled { .. })
+        matches!(
+            self,
+            Self::Hello { .. }
+                | Self::Rings
+                | Self::CallsOn
+                | Self::Ping { .. }
+                | Self::Pong { .. }
+                | Self::Stalled { .. }
+        )
     }
 }
 
@@ -377,6 +387,7 @@ enum Wire {
     Hidden { is_hidden: bool },
     Recording { is_recording: bool },
     Rings,
+    CallsOn,
 }
 
 fn late_sound(number: u32, found: &FoundSound) -> Wire {
@@ -420,6 +431,7 @@ impl From<&ControlMessage> for Wire {
             ControlMessage::LateSound { number, found } => late_sound(*number, found),
             ControlMessage::SoundEnds { next } => Self::SoundEnds { next: *next },
             ControlMessage::Rings => Self::Rings,
+            ControlMessage::CallsOn => Self::CallsOn,
             ControlMessage::Text { text } => {
                 let end = text.char_indices().nth(TEXT_CHARS_MAX).map_or(text.len(), |(end, _)| end);
                 Self::Text { text: text[..end].to_owned() }
@@ -499,6 +511,7 @@ impl TryFrom<Wire> for ControlMessage {
             }
             Wire::SoundEnds { next } => Self::SoundEnds { next },
             Wire::Rings => Self::Rings,
+            Wire::CallsOn => Self::CallsOn,
             Wire::Text { text } if text.chars().count() > TEXT_CHARS_MAX => return Err(ControlError::TextTooLong),
             Wire::Text { text } => Self::Text { text },
             Wire::Hidden { is_hidden } => Self::Hidden { is_hidden },

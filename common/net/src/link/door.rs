@@ -3,7 +3,8 @@
 //!
 //! A caller proves its key in the handshake, and then waits: this side holds the connection, says that it rings, and reads and sends
 //! nothing else. Taking the call ends that connection; the caller looks on, as after any other end, and the call meets it at the same
-//! port.
+//! port. Only of a machine with which this side has just ended a call the first message is read: it says whether a person calls, or a
+//! program that calls on by itself, which nobody here wants to hear.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use common::config::{Meet, Peer, PublicKey, Turn};
 use common::path::ways::Role;
-use common::wire::control::{self, ControlMessage};
+use common::wire::control::{self, ControlMessage, ControlReader};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -21,7 +22,7 @@ use super::dial::accept_for_ever;
 use super::meet::Meeting;
 use super::obstacle::Obstacles;
 use crate::identity::Identity;
-use crate::quic::{Claim, CloseCode, Connection, EndpointOptions, QuicError};
+use crate::quic::{Claim, CloseCode, Connection, EndpointOptions, Input, QuicError};
 use crate::reach::presence::{Presence, SignsOf};
 use crate::wait;
 
@@ -29,8 +30,8 @@ use crate::wait;
 const AGAIN: Duration = Duration::from_secs(2);
 /// A caller that was declined rings anew when it has not called for so long: a program that calls on by itself does within less.
 const DECLINED: Duration = Duration::from_secs(8);
-/// The same after a call that this side has ended: a program there that calls on by itself does at once.
-const ENDED: Duration = Duration::from_secs(4);
+/// Bytes of a caller's first message that are read at once.
+const FIRST_BYTES: usize = 256;
 /// Pause before a port is opened again that another program has, such as a call of this user.
 const OPEN_AGAIN: Duration = Duration::from_secs(5);
 
@@ -75,13 +76,13 @@ pub(super) enum Order {
 }
 
 /// Waits at the port of `meet` until it is told to leave; tells what happens while somebody takes that. `options` are those of all
-/// doors; whoever calls is told the reply, and no where it is declined already.
+/// doors; whoever calls is told the reply. `has_ended`: this side has just ended a call with that machine.
 pub(super) async fn wait(
     options: EndpointOptions,
     identity: Arc<Identity>,
     meet: Meet,
     signs: Option<SignsOf>,
-    (mut reply, is_declined): (Reply, bool),
+    (mut reply, has_ended): (Reply, bool),
     mut orders: mpsc::UnboundedReceiver<Order>,
     tell: mpsc::UnboundedSender<AtDoor>,
 ) {
@@ -95,8 +96,17 @@ pub(super) async fn wait(
         match Meeting::open(&options, &identity, &asks_little, nobody, Obstacles::default()) {
             Ok(mut meeting) => {
                 meeting.be_idle(signs);
-                let quiet_until = is_declined.then(|| Instant::now() + ENDED);
-                break Door { peer, meeting, reply, tell, ring: None, deaf_until: None, quiet_until, told_until: None };
+                break Door {
+                    peer,
+                    meeting,
+                    reply,
+                    has_ended,
+                    tell,
+                    ring: None,
+                    deaf_until: None,
+                    quiet_until: None,
+                    told_until: None,
+                };
             }
             Err(error) => tracing::debug!("{}: {error}", peer.name),
         }
@@ -117,12 +127,40 @@ struct Ring {
     connection: Connection,
     /// Address at which this side has dialled it, if it has.
     dialled: Option<SocketAddr>,
+    /// Its first message, while that is awaited; nobody is told before of its call.
+    first: Option<ControlReader>,
+}
+
+impl Ring {
+    /// Waits for the caller's first message; returns true if that says that it calls on. Nothing is lost if it is dropped.
+    async fn calls_on(&mut self) -> bool {
+        let Some(reader) = &mut self.first else { return std::future::pending().await };
+        let mut buffer = [0; FIRST_BYTES];
+        loop {
+            match self.connection.next(&mut buffer, &[]).await {
+                Ok(Input::Control(count)) => {
+                    reader.push(&buffer[..count]);
+                    match reader.next() {
+                        Ok(None) => {}
+                        Ok(Some((_, message))) => return message == ControlMessage::CallsOn,
+                        // A call would find that out.
+                        Err(_) => return false,
+                    }
+                }
+                Ok(Input::Datagram(_) | Input::Written(_)) => {}
+                // That it has gone is seen beside.
+                Err(_) => return std::future::pending().await,
+            }
+        }
+    }
 }
 
 struct Door {
     peer: Peer,
     meeting: Meeting,
     reply: Reply,
+    /// This side has ended a call with that machine: whoever calls on there is declined.
+    has_ended: bool,
     tell: mpsc::UnboundedSender<AtDoor>,
     ring: Option<Ring>,
     /// Nobody is heard until then, who was told a moment ago.
@@ -139,6 +177,8 @@ enum Event {
     NotReached(QuicError, Option<SocketAddr>),
     Reached(SocketAddr),
     HungUp,
+    /// The caller has said its first message, and true if it calls on.
+    Said(bool),
     HearsAgain,
     Order(Option<Order>),
 }
@@ -158,6 +198,7 @@ impl Door {
                 biased;
                 order = orders.recv() => Event::Order(order),
                 () = wait::of(end.as_ref().map(|end| end.wait())) => Event::HungUp,
+                calls_on = wait::of(self.ring.as_mut().map(Ring::calls_on)) => Event::Said(calls_on),
                 () = wait::of(self.deaf_until.map(tokio::time::sleep_until)) => Event::HearsAgain,
                 Some(called) = accepted.recv(), if hears => called_or_not(called, None),
                 Some(Ok((address, dialled))) = dials.join_next() => called_or_not(dialled, Some(address)),
@@ -175,10 +216,21 @@ impl Door {
                 }
                 Event::Order(None) => return,
                 Event::HungUp => {
-                    if let Some(Ring { dialled, .. }) = self.ring.take() {
+                    if let Some(Ring { dialled, first, .. }) = self.ring.take() {
                         dialled.into_iter().for_each(|address| self.meeting.dial_ended(address));
-                        self.say(AtDoor::GaveUp(self.peer.clone()));
+                        if first.is_none() {
+                            self.say(AtDoor::GaveUp(self.peer.clone()));
+                        }
                     }
+                }
+                Event::Said(true) => {
+                    if let Some(ring) = self.ring.take() {
+                        self.turn_away(ring, CloseCode::Declined);
+                    }
+                }
+                Event::Said(false) => {
+                    self.ring.iter_mut().for_each(|ring| ring.first = None);
+                    self.say(AtDoor::Rings(self.peer.clone()));
                 }
                 Event::HearsAgain => self.deaf_until = None,
                 Event::Called(connection, dialled) => self.on_caller(connection, dialled),
@@ -230,21 +282,25 @@ impl Door {
         match self.reply {
             _ if self.quiet_until.is_some_and(|until| now < until) => {
                 self.quiet_until = Some(now + DECLINED);
-                self.turn_away(Ring { connection, dialled }, CloseCode::Declined);
+                self.turn_away(Ring { connection, dialled, first: None }, CloseCode::Declined);
             }
             Reply::Rings => {
                 let mut said = Vec::new();
                 control::encode(&ControlMessage::Rings, None, &mut said);
                 connection.begin(said);
                 // Of the same machine: a newer connection takes the older one's place.
-                match self.ring.replace(Ring { connection, dialled }) {
-                    Some(old) => old.connection.close(CloseCode::Replaced, "replaced by a newer connection"),
-                    None => self.say(AtDoor::Rings(self.peer.clone())),
+                let old = self.ring.take();
+                let is_told = old.as_ref().is_some_and(|old| old.first.is_none());
+                old.iter().for_each(|old| old.connection.close(CloseCode::Replaced, "replaced by a newer connection"));
+                let first = (self.has_ended && !is_told).then(ControlReader::default);
+                if first.is_none() && !is_told {
+                    self.say(AtDoor::Rings(self.peer.clone()));
                 }
+                self.ring = Some(Ring { connection, dialled, first });
             }
             reply => {
                 let code = if reply == Reply::Busy { CloseCode::Busy } else { CloseCode::DoNotDisturb };
-                self.turn_away(Ring { connection, dialled }, code);
+                self.turn_away(Ring { connection, dialled, first: None }, code);
                 let was_told = self.told_until.replace(now + DECLINED).is_some_and(|until| now < until);
                 if !was_told {
                     self.say(AtDoor::TurnedAway(self.peer.clone(), reply));

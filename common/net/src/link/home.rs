@@ -27,7 +27,7 @@ pub struct Home {
 
 impl Home {
     /// Begins to wait for each of `known`, with this machine's key, and calls `tell` on another thread with what happens. `ended`: those
-    /// with which this side has just ended a call; where their programs call on by themselves, that is declined.
+    /// with which this side has just ended a call; where their programs call on by themselves, that is declined, and a new call rings.
     ///
     /// Errors: there is no key, or no thread. A port that another program has is tried again.
     pub fn open(

@@ -108,12 +108,16 @@ impl Machine {
 
     /// Waits for these at home; returns what happens, too.
     fn at_home(&self, others: &[&Self], reply: Reply) -> (Home, Receiver<AtDoor>) {
+        self.at_home_after(others, reply, BTreeSet::new())
+    }
+
+    /// The same after calls with these that this side has ended.
+    fn at_home_after(&self, others: &[&Self], reply: Reply, ended: BTreeSet<PublicKey>) -> (Home, Receiver<AtDoor>) {
         let (tell, told) = channel();
         let known = others.iter().map(|other| self.meet(other)).collect();
-        let home =
-            Home::of(self.endpoint(), Arc::clone(&self.identity), known, (reply, BTreeSet::new()), move |what| {
-                let _ = tell.send(what);
-            });
+        let home = Home::of(self.endpoint(), Arc::clone(&self.identity), known, (reply, ended), move |what| {
+            let _ = tell.send(what);
+        });
         (home.unwrap(), told)
     }
 
@@ -215,6 +219,28 @@ fn whoever_hangs_up_or_is_declined_rings_no_longer() {
         calling.end();
         home.leave(&[]);
         assert!(told.try_iter().all(|told| matches!(told, AtDoor::Presence(..))));
+    });
+}
+
+/// Whoever has hung up hears nothing more of that call, whose program on the other side calls on by itself, and the next one at once.
+#[test]
+fn a_call_that_has_ended_rings_no_more_and_a_new_one_does() {
+    in_either_role(|caller, called| {
+        let (calling, taking) = (caller.call(called, &[]), called.call(caller, &[]));
+        for side in [&calling, &taking] {
+            side.until(Learned::Greeted);
+        }
+        taking.end();
+        let ended = BTreeSet::from([caller.peer().key]);
+        let (home, told) = called.at_home_after(&[caller], Reply::Rings, ended);
+        calling.until(Learned::Kept(Obstacle::Declined));
+        calling.end();
+        let again = caller.call(called, &[]);
+        assert_eq!(next_call(&told), AtDoor::Rings(caller.peer()), "the first that rings is the new call");
+        assert!(!again.until(Learned::Rings).contains(&Learned::Kept(Obstacle::Declined)));
+        again.end();
+        assert_eq!(next_call(&told), AtDoor::GaveUp(caller.peer()));
+        home.leave(&[]);
     });
 }
 

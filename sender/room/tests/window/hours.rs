@@ -114,7 +114,6 @@ fn eight_hours_of_calls_take_no_more_memory() {
         }
         let server = (call % 2 == 0).then(Server::start);
         look_at_settings(&robert);
-        // Who has hung up calls: the other side's call would be declined for some seconds.
         clara.press_next("call", true);
         robert.take_call();
         is_in_call(&robert, SOURCES[call / 2 % SOURCES.len()]);
