@@ -53,7 +53,7 @@ pub struct Card {
 
 enum Opened {
     Jack(JackClient),
-    Alsa(#[expect(dead_code, reason = "they play while they are there")] Streams),
+    Alsa(Streams),
 }
 
 /// Opens a card and starts it. `make` makes the halves when it is known what the card is; it may be called again for another card.
@@ -113,9 +113,12 @@ impl Card {
         self.info.backend == Backend::Alsa && (self.xruns() >= XRUNS_MANY || self.is_slow())
     }
 
-    /// Returns true if it serves much less than its rate, though it does not say that anything was late, and longer periods may help.
+    /// Returns true if it serves much less than its rate, though it does not say that anything was late, and it has longer periods,
+    /// which may help.
     fn is_slow(&self) -> bool {
-        self.info.period_frames < LONGEST && self.watched.iter().any(|watched| watched.slow >= SLOW_MANY)
+        let Opened::Alsa(streams) = &self.backend else { return false };
+        self.info.period_frames < streams.longest_frames.min(LONGEST)
+            && self.watched.iter().any(|watched| watched.slow >= SLOW_MANY)
     }
 
     /// Returns how many periods it has served.
@@ -242,6 +245,32 @@ mod tests {
         assert!(after(0, 1, 100_000));
         let mut never = Watched::default();
         assert!((0..=10).map(|look| never.is_silent(0, look * 100_000)).eq((0..=10).map(|look| look == 10)));
+    }
+
+    /// Whoever opens it anew gets the same, and silence for the time of that.
+    #[test]
+    fn a_slow_card_is_opened_anew_only_if_it_has_longer_periods() {
+        let is_slow = |period_frames, longest_frames, slow| {
+            let info = CardInfo {
+                backend: Backend::Alsa,
+                name: "alsa:default".to_owned(),
+                rate_hz: RATE_HZ,
+                period_frames,
+                capture: None,
+                playback: None,
+                input_latency_frames: 0,
+                output_latency_frames: 0,
+            };
+            let mut streams = Streams::default();
+            streams.longest_frames = longest_frames;
+            let mut card = Card::new(info, Arc::default(), Opened::Alsa(streams));
+            card.watched[1].slow = slow;
+            card.is_slow()
+        };
+        assert!(is_slow(441, 8192, SLOW_MANY));
+        assert!(!is_slow(441, 8192, SLOW_MANY - 1));
+        assert!(!is_slow(441, 441, SLOW_MANY), "it has no longer ones");
+        assert!(!is_slow(LONGEST, 8192, SLOW_MANY), "longer ones are not asked for");
     }
 
     /// A driver whose timer is coarser than a card's buffer goes round it unseen, and says of nothing that it was late.

@@ -63,7 +63,7 @@ pub(crate) struct Shared {
     pub served: [AtomicU64; 2],
     /// Periods that came too late, as the driver says.
     pub xruns: AtomicU64,
-    /// Frames of the last period.
+    /// JACK: frames of the last period.
     pub period_frames: AtomicU32,
     /// The server or the card says that it is over.
     pub gone: AtomicBool,
