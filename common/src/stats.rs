@@ -352,6 +352,10 @@ report! {
         stalled_ms: f64, gauge;
         /// Frames coded from a state of the receiver.
         frames_predicted: u64, counter;
+        /// Frames from each of these back to the one that it was predicted from, added up.
+        reference_ages: u64, counter;
+        /// Frames that were coded for this receiver alone, since those of a band could not be its own.
+        frames_apart: u64, counter;
         /// Frames decoded again because the receiver lacked a part of them.
         frames_replayed: u64, counter;
         /// States of the receiver whose hash was not that of the sender's.
@@ -492,7 +496,7 @@ mod tests {
         check_keys(
             &SenderReport::default(),
             "frames_captured frames_sent frames_dropped bytes_sent bits_per_pixel rate_target_bps rtt_us loss beside_bps line_bps
-             black_holes stalled_ms frames_damaged frames_unusable frames_predicted frames_replayed state_mismatches backend device
+             black_holes stalled_ms frames_damaged frames_unusable frames_predicted reference_ages frames_apart frames_replayed state_mismatches backend device
              stages_us final unix_ms state connected path path_changes reasons
              sound_packets_sent sound_packets_unsent sound_bytes_sent
              audience_sessions audience_failures audience_pictures audience_pictures_small audience_sounds audience_dropped
@@ -523,7 +527,7 @@ mod tests {
             wanted(
                 "audience_sessions_total audience_failures_total audience_pictures_total audience_pictures_small_total
                  audience_sounds_total audience_dropped_total audience_part beside_bits_per_second bits_per_pixel black_holes_total bytes_sent_total connected frames_captured_total
-                 frames_damaged_total frames_dropped_total frames_predicted_total frames_replayed_total
+                 frames_damaged_total frames_dropped_total frames_predicted_total reference_ages_total frames_apart_total frames_replayed_total
                  frames_sent_total frames_unusable_total info line_bits_per_second loss_ratio rate_target_bits_per_second reasons_total
                  rtt_seconds stage_seconds stalled_seconds state state_mismatches_total
                  sound_packets_sent_total sound_packets_unsent_total sound_bytes_sent_total",

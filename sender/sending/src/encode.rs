@@ -295,6 +295,7 @@ impl Encode {
             data = back;
             let times = FrameTimes { coded: clock::now(), ..like.times };
             let (stages, backend) = (self.coder.stages(), Arc::clone(&self.backend));
+            self.gate.count_apart(receiver);
             self.company.give(receiver, Encoded { frame, times, stages, backend, ..*like });
         }
         Ok(Some(data))

@@ -33,6 +33,8 @@ impl State {
 #[derive(Debug, Default)]
 struct Outlet {
     budget_bytes: AtomicUsize,
+    /// Frames that were coded for it alone.
+    apart: AtomicU64,
     /// Messages for an encoder that predicts.
     told: Mutex<Vec<Told>>,
 }
@@ -155,6 +157,16 @@ impl Gate {
     /// Counts of an encoder that predicts.
     pub(crate) fn prediction(&self) -> PredictionCounters {
         *lock(&self.prediction)
+    }
+
+    /// Counts a frame that was coded for a receiver alone.
+    pub(crate) fn count_apart(&self, receiver: usize) {
+        self.outlets[receiver].apart.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many were.
+    pub(crate) fn apart(&self, receiver: usize) -> u64 {
+        self.outlets[receiver].apart.load(Ordering::Relaxed)
     }
 
     /// Sets what the next frame for a receiver may have.

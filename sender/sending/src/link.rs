@@ -320,6 +320,8 @@ impl SenderLink {
             black_holes: self.black_holes.iter().sum(),
             stalled_ms: self.counters.send_stalled.as_secs_f64() * 1e3,
             frames_predicted: prediction.predicted,
+            reference_ages: prediction.ages,
+            frames_apart: gate.apart(self.parts.receiver),
             frames_replayed: prediction.replays,
             state_mismatches: prediction.mismatches,
             reasons: counters.reasons.plus(self.counters.reasons),

@@ -385,7 +385,8 @@ pub(crate) mod tests {
         assert_eq!([66_667, 100_000].map(|us| code(&mut sender, us)), [(1, 1), (2, 1)]);
         sender.on_told(Told::Withdrawn(FrameId(1)));
         assert_eq!(code(&mut sender, 133_333), (3, 1), "it was not the last one");
-        assert_eq!((sender.counters().frames, sender.counters().predicted), (4, 3));
+        let counters = sender.counters();
+        assert_eq!((counters.frames, counters.predicted, counters.ages), (4, 3, 3));
     }
 
     fn states_are_those_of(choice: BackendChoice) {

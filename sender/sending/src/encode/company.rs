@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::stream::video::band::{Band, MemberLine, Seat};
-use common::stream::video::prediction::ReceiverId;
+use common::stream::video::prediction::{Hindrance, ReceiverId};
 use common::units::{FrameId, Timestamp};
+use net::limited;
 use net::link::Waker;
 use shell::slot::{Put, Slot};
 
@@ -80,6 +81,9 @@ impl Company {
                 (false, true) => coder.join(id),
                 (true, false) => coder.leave(id),
                 _ => {}
+            }
+            if band.seat(receiver) != before[receiver] {
+                tell(receiver, band.seat(receiver), &lines);
             }
         }
         budget.unwrap_or_else(|| ids().map(|(receiver, _)| gate.budget_bytes(receiver)).min().unwrap_or_default())
@@ -162,5 +166,24 @@ impl Company {
     /// Tells all links that there is something to look at.
     pub(crate) fn wake(&self) {
         self.outlets.iter().for_each(|outlet| outlet.waker.wake());
+    }
+}
+
+/// Says that a receiver gets other frames from now on, and what its line and its reports are like beside the others'.
+fn tell(receiver: usize, seat: Seat, lines: &[Option<MemberLine>]) {
+    let bear: Vec<_> = lines.iter().flatten().map(|line| line.budget_bytes).collect();
+    let Some(MemberLine { hindrance, .. }) = lines.get(receiver).copied().flatten() else { return };
+    let Hindrance { behind_percent, broken_percent, untrue } = hindrance;
+    match seat {
+        Seat::Apart => limited!(
+            info,
+            "receiver {receiver} gets frames of its own: lines bear {bear:?} bytes a frame, it is {behind_percent} % behind, lacks parts of \
+             {broken_percent} % more frames than others, {untrue} of its reports cannot be true"
+        ),
+        Seat::Together => limited!(
+            info,
+            "receiver {receiver} gets the frames that are coded for all: lines bear {bear:?} bytes a frame"
+        ),
+        Seat::Nowhere => {}
     }
 }

@@ -88,7 +88,8 @@ fn a_slow_receiver_has_frames_of_its_own_and_the_others_share_one_coding() {
     assert_eq!(slow.seen.len(), 12);
     assert!(slow.seen.iter().all(|(_, age, bytes, _)| *age == 0 && *bytes <= 300), "{:?}", slow.seen);
     let counters = room.encode.coder.counters();
-    assert_eq!((counters.frames, counters.predicted, counters.mismatches), (12, 11, 0));
+    assert_eq!((counters.frames, counters.predicted, counters.ages, counters.mismatches), (12, 11, 11, 0));
+    assert_eq!([0, 1, 2].map(|receiver| room.encode.gate.apart(receiver)), [0, 0, 12]);
 }
 
 #[test]

@@ -147,6 +147,7 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
         if self.window > 0 {
             self.counters.frames += 1;
             self.counters.predicted += u64::from(age > 0);
+            self.counters.ages += u64::from(age);
         }
         id
     }
@@ -165,6 +166,7 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
             if self.window > 0 {
                 self.counters.frames -= 1;
                 self.counters.predicted -= u64::from(age > 0);
+                self.counters.ages -= u64::from(age);
             }
         }
     }
@@ -219,6 +221,7 @@ fn with(sum: PredictionCounters, of: PredictionCounters) -> PredictionCounters {
     PredictionCounters {
         frames: sum.frames,
         predicted: sum.predicted,
+        ages: sum.ages,
         replays: sum.replays + of.replays,
         matches: sum.matches + of.matches,
         mismatches: sum.mismatches + of.mismatches,

@@ -54,6 +54,8 @@ pub struct PredictionCounters {
     pub frames: u64,
     /// Frames coded with a reference.
     pub predicted: u64,
+    /// Frames from each of these back to its reference, added up.
+    pub ages: u64,
     /// Frames decoded for their states: again because a report told of gaps, or because a frame could refer to one that
     /// was coded alone.
     pub replays: u64,
@@ -347,6 +349,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         if let Some(entry) = entry {
             self.counters.frames -= 1;
             self.counters.predicted -= u64::from(entry.age > 0);
+            self.counters.ages -= u64::from(entry.age);
         }
     }
 
@@ -369,6 +372,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.entries.push_back(Entry { id, age, frame, coded: now, fate: None, state });
         self.counters.frames += 1;
         self.counters.predicted += u64::from(age > 0);
+        self.counters.ages += u64::from(age);
     }
 
     /// Takes the state that a frame decodes to, unless a report has told meanwhile that the receiver has made it of
