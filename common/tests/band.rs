@@ -35,6 +35,9 @@ const STATES: u8 = 15;
 const WORSE_MS: f64 = 5.0;
 /// Percent of the duet's bytes that a pair has at least: frames for all have what the least of them may have.
 const BYTES_LEAST_PERCENT: usize = 80;
+/// Steps from one moment in which a line bears little to the next, and of the moment.
+const DIPS_EVERY: u64 = 3_000;
+const DIP: u64 = 150;
 /// Steps for which the dead is away, and after which that is known.
 const AWAY: u64 = 1_000;
 const NOTICED: u64 = 300;
@@ -136,6 +139,8 @@ enum Nuisance {
     Lies,
     /// It says that it has used nothing.
     Denies,
+    /// Its line bears little for a moment, again and again, as beside sound that takes more of it.
+    Dips,
 }
 
 struct Peer {
@@ -192,7 +197,7 @@ impl Peer {
         }
         let Some(report) = self.held.report() else { return };
         let report = match self.nuisance {
-            Nuisance::None | Nuisance::Dies(_) => report,
+            Nuisance::None | Nuisance::Dies(_) | Nuisance::Dips => report,
             Nuisance::Lies => StatesReport { hash: report.hash.map(|(back, hash)| (back, !hash)), ..report },
             Nuisance::Denies => StatesReport { fates: vec![Fate::NotUsed; report.fates.len()], hash: None, ..report },
         };
@@ -219,6 +224,11 @@ fn run(line: Line, seeds: &[u64], rate: Bitrate, nuisance: Nuisance) -> Vec<Seen
         };
         if dead_for == Some(AWAY) {
             *peers.last_mut().unwrap() = Peer { nuisance, ..peer(seeds[seeds.len() - 1], now) };
+        }
+        if nuisance == Nuisance::Dips {
+            let bears =
+                if step % DIPS_EVERY >= DIPS_EVERY - DIP { Bitrate::from_bps(rate.as_bps() / 20) } else { rate };
+            peers.last_mut().unwrap().pair.sender.set_rate_max(bears);
         }
         let dead_for = dead_for.filter(|&steps| steps < AWAY);
         let living = peers.len() - usize::from(dead_for.is_some());
@@ -361,6 +371,20 @@ fn one_who_dies_again_and_again_or_lies_costs_the_others_no_frame_that_is_coded_
             let told = format!("{line:?}, {nuisance:?}: {with:?} beside {well:?}");
             assert!(well.predicted > 700 && with.predicted >= well.predicted, "{told}");
             assert!(with.ages < well.ages + 60 && with.shown + 2 >= well.shown, "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_line_that_bears_little_for_a_moment_puts_nobody_apart() {
+    // On a line that loses much as well, what all hold may be too old once in a moment.
+    for (line, alone_most) in [(Line::Clean, 0), (Line::Lossy, 1_000 * SECONDS as u32 / DIPS_EVERY as u32)] {
+        let [well, with] = [Nuisance::None, Nuisance::Dips].map(|nuisance| run(line, &[1, 2, 3], RATES[0], nuisance));
+        for (well, with) in well.iter().zip(&with) {
+            let told = format!("{line:?}: {with:?} beside {well:?}");
+            assert!(well.predicted > 700 && with.predicted + alone_most >= well.predicted, "{told}");
+            assert!(with.ages < well.ages + 240 && with.shown + 6 >= well.shown, "{told}");
+            assert!(100 * with.bytes >= BYTES_LEAST_PERCENT * well.bytes, "{told}");
         }
     }
 }

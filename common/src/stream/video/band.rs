@@ -7,6 +7,7 @@
 //! | a receiver | is |
 //! |---|---|
 //! | whose line bears half or more of the best of those together | together |
+//! | whose line bears little for a moment only | together; frames for all have part of what it has borne meanwhile |
 //! | that comes while others are together | apart, until a frame alone is due again |
 //! | that begins anew within a minute | apart, for as long as it was there before |
 //! | that holds less than the others, lacks part of more frames or reports what cannot be true | apart, each time for longer |
@@ -26,6 +27,9 @@ const COMPARABLE_FOR: Duration = Duration::from_secs(1);
 /// Percent of the best line that a receiver's line bears at least where it joins, and where it stays.
 const JOINS_FROM: usize = 50;
 const STAYS_FROM: usize = 40;
+/// Time for which the line of one that is together may bear less than that. Sound that takes more of a line, or a machine that stalls,
+/// leaves little for a few frames, and one that leaves is apart for seconds. It is shorter than the time for which states are kept.
+const DIP_MOST: Duration = Duration::from_millis(300);
 /// Percent of all frames kept by which a receiver may hold less than others, as it does while a line pauses.
 const BEHIND_MAX_PERCENT: u32 = 65;
 /// Percent of the last frames by which a receiver may lack something of more of them than others do.
@@ -63,6 +67,10 @@ struct Member {
     seat: Seat,
     /// Time since which its line is comparable.
     comparable: Option<Timestamp>,
+    /// Bytes that its line bore last while it was.
+    bore: usize,
+    /// Time since which it is not, while it may stay all the same.
+    dipped: Option<Timestamp>,
     /// It is apart until then.
     apart_until: Option<Timestamp>,
     /// Time for which it was apart last because it hindered others.
@@ -116,10 +124,15 @@ impl Band {
             }
         }
         let chosen = self.comparable(lines, now);
-        for (member, is_chosen) in self.members.iter_mut().zip(&chosen) {
+        for ((member, is_chosen), line) in self.members.iter_mut().zip(&chosen).zip(lines) {
             match (is_chosen, member.seat) {
-                (true, _) => member.comparable = member.comparable.or(Some(now)),
-                (false, Seat::Together) => (member.seat, member.comparable) = (Seat::Apart, None),
+                (true, _) => {
+                    (member.comparable, member.dipped) = (member.comparable.or(Some(now)), None);
+                    member.bore = line.map_or(0, |line| line.budget_bytes);
+                }
+                // Where frames are coded alone, leaving and coming back costs nothing.
+                (false, Seat::Together) if is_free => (member.seat, member.comparable) = (Seat::Apart, None),
+                (false, Seat::Together) => member.dip(now),
                 (false, _) => member.comparable = None,
             }
         }
@@ -130,8 +143,7 @@ impl Band {
             if line.is_none() || member.seat == Seat::Together {
                 continue;
             }
-            let lasts = member.comparable.is_some_and(|since| now.since(since) >= COMPARABLE_FOR);
-            let may_join = is_chosen && (is_empty || is_free || (is_due && lasts));
+            let may_join = is_chosen && (is_empty || is_free || (is_due && member.is_comparable_for_long(now)));
             member.seat = if may_join { Seat::Together } else { Seat::Apart };
             if may_join {
                 (member.joined, joins) = (Some(now), true);
@@ -141,7 +153,7 @@ impl Band {
             self.joined = Some(now);
         }
         let together = self.members.iter().zip(lines).filter(|(member, _)| member.seat == Seat::Together);
-        together.filter_map(|(_, line)| line.map(|line| line.budget_bytes)).min()
+        together.filter_map(|(member, line)| line.map(|line| member.takes(line.budget_bytes))).min()
     }
 
     /// Returns who may be together: as many as have comparable lines, and of two such sets the one with the faster lines.
@@ -173,6 +185,29 @@ impl Band {
 }
 
 impl Member {
+    /// Takes notice that its line is not comparable while it is together: puts it apart, unless that is so for a moment only, and the
+    /// moment before is long ago.
+    fn dip(&mut self, now: Timestamp) {
+        if self.is_comparable_for_long(now) {
+            self.dipped = Some(now);
+        }
+        self.comparable = None;
+        let is_short = self.dipped.is_some_and(|since| now.since(since) < DIP_MOST);
+        if !is_short || self.apart_until.is_some_and(|until| now < until) {
+            (self.seat, self.dipped) = (Seat::Apart, None);
+        }
+    }
+
+    /// Returns the bytes that it takes of a line which bears `budget_bytes` for a frame: for a moment it takes more.
+    fn takes(&self, budget_bytes: usize) -> usize {
+        let least = self.dipped.map_or(0, |_| self.bore.saturating_mul(STAYS_FROM) / 100);
+        budget_bytes.max(least)
+    }
+
+    fn is_comparable_for_long(&self, now: Timestamp) -> bool {
+        self.comparable.is_some_and(|since| now.since(since) >= COMPARABLE_FOR)
+    }
+
     /// Puts it apart if it hinders others; returns true if it has.
     fn look(&mut self, hindrance: Hindrance, now: Timestamp) -> bool {
         let is_untrue = std::mem::replace(&mut self.untrue, hindrance.untrue) < hindrance.untrue;
@@ -254,9 +289,9 @@ mod tests {
         let mut room = Room::new(3);
         assert_eq!(room.frames(1, [Some(9_000), Some(6_000), Some(700)]), ([Together, Together, Apart], Some(6_000)));
         assert_eq!(room.frames(300, [Some(9_000), Some(6_000), Some(700)]), ([Together, Together, Apart], Some(6_000)));
-        // A little less is no reason to leave; much less is one at once.
+        // A little less is no reason to leave; much less is one after a moment.
         assert_eq!(room.frames(1, [Some(9_000), Some(4_000), Some(700)]).1, Some(4_000));
-        assert_eq!(room.frames(1, [Some(9_000), Some(3_000), Some(700)]), ([Together, Apart, Apart], Some(9_000)));
+        assert_eq!(room.frames(20, [Some(9_000), Some(3_000), Some(700)]), ([Together, Apart, Apart], Some(9_000)));
         // It is back once it has been comparable for a while.
         assert_eq!(room.frames(20, [Some(9_000), Some(6_000), Some(700)]).0, [Together, Apart, Apart]);
         assert_eq!(room.frames(20, [Some(9_000), Some(6_000), Some(700)]).0, [Together, Together, Apart]);
@@ -267,6 +302,31 @@ mod tests {
         let mut room = Room::new(3);
         assert_eq!(room.frames(1, [Some(9_000), Some(2_000), Some(1_500)]), ([Apart, Together, Together], Some(1_500)));
         assert_eq!(room.frames(9, [Some(9_000), Some(2_000), None]), ([Together, Apart, Nowhere], Some(9_000)));
+    }
+
+    #[test]
+    fn a_line_that_bears_little_for_a_moment_costs_its_receiver_nothing_and_the_others_little() {
+        let (mut room, all) = (Room::new(2), [Some(9_000); 2]);
+        room.frames(60, all);
+        for _ in 0..9 {
+            assert_eq!(room.frames(9, [Some(9_000), Some(22)]), ([Together; 2], Some(3_600)));
+            assert_eq!(room.frames(1, all), ([Together; 2], Some(9_000)));
+            assert_eq!(room.frames(9, [Some(22), Some(9_000)]), ([Together; 2], Some(3_600)));
+            assert_eq!(room.frames(31, all), ([Together; 2], Some(9_000)));
+        }
+        // A line that bears much for a moment makes the others no worse.
+        assert_eq!(room.frames(1, [Some(9_000), Some(54_000)]), ([Together; 2], Some(9_000)));
+        room.frames(60, all);
+        // One that does so too often or for too long leaves.
+        room.frames(9, [Some(9_000), Some(22)]);
+        room.frames(9, all);
+        assert_eq!(room.frames(1, [Some(9_000), Some(22)]), ([Together, Apart], Some(9_000)));
+        room.frames(300, all);
+        assert_eq!(room.frames(11, [Some(9_000), Some(22)]), ([Together, Apart], Some(9_000)));
+        // Who hinders others leaves at once.
+        room.frames(300, all);
+        let behind = |_| Hindrance { behind_percent: 70, ..Hindrance::default() };
+        assert_eq!(room.with(1, [Some(9_000), Some(22)], behind), ([Together, Apart], Some(9_000)));
     }
 
     #[test]
