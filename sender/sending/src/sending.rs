@@ -190,7 +190,9 @@ impl Sending {
         let parts = |receiver: usize, rate: LiveRate, stats, sound| {
             let share = gate.first_share(own.rate());
             let mut stream = VideoSender::new(params, share, config.protection);
-            stream.set_alike(outlets.len());
+            if outlets.len() > 1 {
+                stream.set_shared();
+            }
             gate.set_budget_bytes(receiver, stream.budget_bytes());
             rate.set(Path::first_target(share));
             Parts {

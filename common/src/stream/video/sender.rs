@@ -75,8 +75,8 @@ pub struct VideoSender {
     protection: Protection,
     protector: Protector,
     budget: Budget,
-    /// Streams with the same pictures that leave over the same line.
-    alike: u64,
+    /// Its frames are coded for other streams, too.
+    is_shared: bool,
     phase: SenderPhase,
     finishing: Finishing,
     next_frame: FrameId,
@@ -130,7 +130,7 @@ impl VideoSender {
             protection,
             protector: Protector::new(protection, &layout),
             budget: budget(&params, &layout, Path::first_target(rate_max)),
-            alike: 1,
+            is_shared: false,
             phase: SenderPhase::Disconnected,
             finishing: Finishing::No,
             next_frame: FrameId(0),
@@ -145,10 +145,9 @@ impl VideoSender {
         }
     }
 
-    /// Takes notice that so many streams have the same pictures and leave over the same line, this one among them: their large frames
-    /// leave together.
-    pub fn set_alike(&mut self, streams: usize) {
-        self.alike = streams.max(1) as u64;
+    /// Takes notice that its frames are coded for other streams, too: each has one share, by which their lines are compared.
+    pub fn set_shared(&mut self) {
+        self.is_shared = true;
     }
 
     /// Takes a new connection. Ends an earlier one.
@@ -182,7 +181,7 @@ impl VideoSender {
     /// Takes notice that the path's target or the size of its datagrams may have changed.
     pub fn on_target(&mut self, path: &Path) {
         self.budget.set_rate(path.budget(VIDEO));
-        self.budget.set_line(path.bears().map(|line| Bitrate::from_bps(line.as_bps() / self.alike)));
+        self.budget.set_line(path.bears().filter(|_| !self.is_shared));
         self.budget.set_max_datagram(path.max_datagram());
     }
 
