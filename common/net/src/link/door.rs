@@ -1,10 +1,10 @@
 //! The port of a machine that this one knows and does not call: whoever calls there hears what there is to say, and is in no call before
 //! somebody here takes it.
 //!
-//! A caller proves its key in the handshake, and then waits: this side holds the connection, says that it rings, and reads and sends
-//! nothing else. Taking the call ends that connection; the caller looks on, as after any other end, and the call meets it at the same
-//! port. Only of a machine with which this side has just ended a call the first message is read: it says whether a person calls, or a
-//! program that calls on by itself, which nobody here wants to hear.
+//! A caller proves its key in the handshake, and then waits: this side holds the connection, says that it rings, reads the first message
+//! and sends nothing else. Taking the call ends that connection; the caller looks on, as after any other end, and the call meets it at the
+//! same port. The first message says whether a person calls, a program that calls on by itself, which nobody wants to hear after the
+//! call, or nobody: where two wait for each other, a late sign of a call makes one dial the other.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -131,9 +131,20 @@ struct Ring {
     first: Option<ControlReader>,
 }
 
+/// A caller, by its first message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    /// A person calls, or a program that this side has not sent away.
+    Calls,
+    /// A program calls on by itself after the call has ended.
+    CallsOn,
+    /// It waits for calls, too.
+    Waits,
+}
+
 impl Ring {
-    /// Waits for the caller's first message; returns true if that says that it calls on. Nothing is lost if it is dropped.
-    async fn calls_on(&mut self) -> bool {
+    /// Waits for the caller's first message. Nothing is lost if it is dropped.
+    async fn caller(&mut self) -> Caller {
         let Some(reader) = &mut self.first else { return std::future::pending().await };
         let mut buffer = [0; FIRST_BYTES];
         loop {
@@ -142,9 +153,10 @@ impl Ring {
                     reader.push(&buffer[..count]);
                     match reader.next() {
                         Ok(None) => {}
-                        Ok(Some((_, message))) => return message == ControlMessage::CallsOn,
-                        // A call would find that out.
-                        Err(_) => return false,
+                        Ok(Some((_, ControlMessage::CallsOn))) => return Caller::CallsOn,
+                        Ok(Some((_, ControlMessage::Rings))) => return Caller::Waits,
+                        // What else it is a call finds out.
+                        Ok(Some(_)) | Err(_) => return Caller::Calls,
                     }
                 }
                 Ok(Input::Datagram(_) | Input::Written(_)) => {}
@@ -177,8 +189,8 @@ enum Event {
     NotReached(QuicError, Option<SocketAddr>),
     Reached(SocketAddr),
     HungUp,
-    /// The caller has said its first message, and true if it calls on.
-    Said(bool),
+    /// The caller has said its first message.
+    Said(Caller),
     HearsAgain,
     Order(Option<Order>),
 }
@@ -198,7 +210,7 @@ impl Door {
                 biased;
                 order = orders.recv() => Event::Order(order),
                 () = wait::of(end.as_ref().map(|end| end.wait())) => Event::HungUp,
-                calls_on = wait::of(self.ring.as_mut().map(Ring::calls_on)) => Event::Said(calls_on),
+                caller = wait::of(self.ring.as_mut().map(Ring::caller)) => Event::Said(caller),
                 () = wait::of(self.deaf_until.map(tokio::time::sleep_until)) => Event::HearsAgain,
                 Some(called) = accepted.recv(), if hears => called_or_not(called, None),
                 Some(Ok((address, dialled))) = dials.join_next() => called_or_not(dialled, Some(address)),
@@ -223,14 +235,18 @@ impl Door {
                         }
                     }
                 }
-                Event::Said(true) => {
-                    if let Some(ring) = self.ring.take() {
-                        self.turn_away(ring, CloseCode::Declined);
+                Event::Said(caller) => {
+                    let code = match caller {
+                        Caller::Waits => Some(CloseCode::Done),
+                        Caller::CallsOn if self.has_ended => Some(CloseCode::Declined),
+                        Caller::Calls | Caller::CallsOn => None,
+                    };
+                    if let Some(code) = code {
+                        self.ring.take().into_iter().for_each(|ring| self.turn_away(ring, code));
+                    } else {
+                        self.ring.iter_mut().for_each(|ring| ring.first = None);
+                        self.say(AtDoor::Rings(self.peer.clone()));
                     }
-                }
-                Event::Said(false) => {
-                    self.ring.iter_mut().for_each(|ring| ring.first = None);
-                    self.say(AtDoor::Rings(self.peer.clone()));
                 }
                 Event::HearsAgain => self.deaf_until = None,
                 Event::Called(connection, dialled) => self.on_caller(connection, dialled),
@@ -292,10 +308,7 @@ impl Door {
                 let old = self.ring.take();
                 let is_told = old.as_ref().is_some_and(|old| old.first.is_none());
                 old.iter().for_each(|old| old.connection.close(CloseCode::Replaced, "replaced by a newer connection"));
-                let first = (self.has_ended && !is_told).then(ControlReader::default);
-                if first.is_none() && !is_told {
-                    self.say(AtDoor::Rings(self.peer.clone()));
-                }
+                let first = (!is_told).then(ControlReader::default);
                 self.ring = Some(Ring { connection, dialled, first });
             }
             reply => {
@@ -310,7 +323,12 @@ impl Door {
     }
 
     fn turn_away(&mut self, caller: Ring, code: CloseCode) {
-        caller.connection.close(code, if code == CloseCode::Busy { BUSY } else { "no" });
+        let reason = match code {
+            CloseCode::Busy => BUSY,
+            CloseCode::Done => "nobody calls",
+            _ => "no",
+        };
+        caller.connection.close(code, reason);
         caller.dialled.into_iter().for_each(|address| self.meeting.dial_ended(address));
         self.deaf_until = Some(Instant::now() + AGAIN);
     }

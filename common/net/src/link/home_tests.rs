@@ -3,12 +3,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use common::config::{LinkMode, Peer};
-use common::path::ways::{Candidate, Kind};
+use common::path::ways::{Candidate, Kind, Role};
 use common::path::{Directions, Path, ProtocolViolation};
 use common::stream::video::VIDEO;
 use common::units::Timestamp;
-use common::wire::control::{ControlMessage, StreamId};
+use common::wire::control::{self, ControlMessage, StreamId};
+use tokio::sync::watch;
 
+use super::super::dial::accept_for_ever;
+use super::super::meet::Meeting;
+use super::super::obstacle::Obstacles;
 use super::super::{HangUp, LinkOptions, LinkState, Obstacle, Stream, Streams, Waker};
 use super::*;
 use crate::quic::tests::{identities, options};
@@ -240,6 +244,55 @@ fn a_call_that_has_ended_rings_no_more_and_a_new_one_does() {
         assert!(!again.until(Learned::Rings).contains(&Learned::Kept(Obstacle::Declined)));
         again.end();
         assert_eq!(next_call(&told), AtDoor::GaveUp(caller.peer()));
+        home.leave(&[]);
+    });
+}
+
+/// A door of which the other is told that somebody calls there: returns how the other ends the connection.
+async fn end_at_a_door(machine: &Machine, other: &Machine) -> String {
+    let (_, nobody) = watch::channel(None);
+    let endpoint = EndpointOptions { peers: vec![other.peer()], ..machine.endpoint() };
+    let meet = machine.meet(other);
+    let mut meeting = Meeting::open(&endpoint, &machine.identity, &meet, nobody, Obstacles::default()).unwrap();
+    let (connections, mut accepted) = mpsc::channel(1);
+    let (endpoint, waits) = (meeting.endpoint(), meeting.role == Role::Waits);
+    let accepts = accept_for_ever(endpoint.clone(), waits.then_some(connections), Arc::default(), Obstacles::default());
+    let mut accepting = JoinSet::from_iter([accepts]);
+    let mut connection = loop {
+        tokio::select! {
+            Some(accepted) = accepted.recv() => break accepted.unwrap(),
+            found = meeting.next_at_home() => if let Ok(connection) = endpoint.dial(found.unwrap()).await {
+                break connection;
+            },
+            _ = accepting.join_next() => panic!("it accepts for ever"),
+        }
+    };
+    let mut rings = Vec::new();
+    control::encode(&ControlMessage::Rings, None, &mut rings);
+    connection.begin(rings);
+    let mut buffer = [0; 256];
+    loop {
+        match connection.next(&mut buffer, &[]).await {
+            Ok(_) => {}
+            Err(error) => return error.to_string(),
+        }
+    }
+}
+
+/// A late sign of a call makes one of two that wait dial the other: nobody calls then.
+#[test]
+fn two_that_wait_for_each_other_ring_at_neither() {
+    in_either_role(|one, other| {
+        let (home, told) = other.at_home(&[one], Reply::Rings);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let end = runtime.block_on(async { tokio::time::timeout(PATIENCE, end_at_a_door(one, other)).await.unwrap() });
+        assert!(end.contains("nobody calls"), "{end}");
+        drop(runtime);
+        let calling = one.call(other, &[]);
+        calling.until(Learned::Rings);
+        assert_eq!(next_call(&told), AtDoor::Rings(one.peer()), "the call, and nothing before it");
+        assert!(!told.try_iter().any(|told| matches!(told, AtDoor::GaveUp(_) | AtDoor::Rings(_))));
+        calling.end();
         home.leave(&[]);
     });
 }
