@@ -288,7 +288,7 @@ rehearsal: ## a call of HOURS=8 through outages, restarts, stalled cameras and o
 .PHONY: room-hours
 room-hours: ## a day of calls between two windows, as fast as they go, while cameras and a sound card come and go: does memory grow (CALLS=48)
 	@.ci/setup test
-	CALLS=$(or $(CALLS),48) cargo test --locked -p duet-room --test window eight_hours -- --ignored --nocapture
+	CALLS=$(or $(CALLS),48) cargo test --release --locked -p duet-room --test window eight_hours -- --ignored --nocapture
 
 .PHONY: faults-night
 faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 seconds a scenario, NIGHT="siege soak" for parts)

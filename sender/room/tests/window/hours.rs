@@ -14,7 +14,7 @@ const SOURCES: [&str; 4] = ["pattern:size=640x360:fps=15", "pattern:size=480x360
 /// Place of the button that leads to the settings.
 const SETTINGS: (usize, usize) = (440, 35);
 /// Calls until all memory is in use that calls of all kinds need, and growth after that at most, KiB a call.
-const FIRST: usize = 16;
+const FIRST: usize = 24;
 const GROWTH_KIB: f64 = 40.0;
 
 /// Returns the memory of a program that is in no file, KiB, its threads, and its open files.
