@@ -119,7 +119,7 @@ pub(crate) struct Call {
     pub(crate) detail: f64,
     /// Frames from one without a reference to the next; none: no frame is predicted.
     alone_every: Option<u32>,
-    /// Bytes on the wire of each frame that has been given to the sender.
+    /// Coded bytes of each frame that has been given to the sender.
     pub(crate) given: Vec<usize>,
     start: Timestamp,
     /// A line for each frame interval.

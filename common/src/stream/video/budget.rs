@@ -130,7 +130,7 @@ impl Budget {
     }
 
     fn coded_of(&self, gross: usize) -> usize {
-        // Loss takes a part of it.
+        // Parity was that of a frame of one share.
         let parity = (self.parity as u128 * gross as u128 / self.gross.max(1) as u128) as usize;
         let left = (gross - parity.min(Self::parity_most(gross))) as u128;
         let around = self.packets * on_wire(HEADER_BYTES);

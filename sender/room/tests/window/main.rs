@@ -38,6 +38,11 @@ fn met(names: [&'static str; 2]) -> (Person, Person) {
     robert.press_next("take", true);
     clara.sees_a_picture();
     robert.sees_a_picture();
+    for person in [&robert, &clara] {
+        let given = fs::read(format!("/proc/{}/environ", person.program.id())).unwrap();
+        let is_set = given.split(|byte| *byte == 0).any(|setting| setting.starts_with(b"MALLOC_MMAP_THRESHOLD_="));
+        assert!(is_set, "{}: memory of pictures stays from call to call", person.name);
+    }
     (robert, clara)
 }
 
