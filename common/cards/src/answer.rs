@@ -5,6 +5,16 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+/// Calls `call` on a thread of its own and returns its answer. None: it has not returned within `limit`; its answer is dropped when it
+/// comes.
+pub(crate) fn answer<T: Send + 'static>(limit: Duration, call: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (give, answer) = sync_channel(0);
+    // Where nobody waits any more, the answer is dropped.
+    let run = move || drop(give.send(call()));
+    thread::Builder::new().name("card calls".into()).spawn(run).ok()?;
+    answer.recv_timeout(limit).ok()
+}
+
 /// Calls of a kind, one at a time, so that those that never return do not pile up.
 pub(crate) struct Calls {
     is_under_way: Mutex<bool>,
@@ -17,23 +27,19 @@ impl Calls {
         Self { is_under_way: Mutex::new(false), ended: Condvar::new() }
     }
 
-    /// Calls `call` on a thread of its own and returns its answer. None: the call before has not returned within `limit`, or this one
-    /// has not, whose answer is dropped when it comes.
+    /// Calls as [`answer`] does. None also: the call before has not returned within `limit`.
     pub(crate) fn answer<T: Send + 'static>(
         &'static self,
         limit: Duration,
         call: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let turn = self.turn(limit)?;
-        let (give, answer) = sync_channel(0);
         let run = move || {
             let answer = call();
             drop(turn);
-            // Nobody waits any more.
-            let _ = give.send(answer);
+            answer
         };
-        thread::Builder::new().name("card opens".into()).spawn(run).ok()?;
-        answer.recv_timeout(limit).ok()
+        answer(limit, run)
     }
 
     /// Waits until no call is under way.

@@ -14,7 +14,7 @@ use jack::{
 use sound::RATE_HZ;
 use sound::format::Channels;
 
-use crate::answer::Calls;
+use crate::answer::{Calls, answer};
 use crate::error::CardError;
 use crate::halves::{Halves, Wanted};
 use crate::info::{Backend, CardInfo, Shared};
@@ -29,11 +29,22 @@ const CLIENT: &str = "Duet";
 /// JACK's type of sound ports.
 const SOUND: &str = "32 bit float mono audio";
 
-/// An active client.
-pub(crate) struct JackClient {
+/// An active client. Each call of its server has a limit of time.
+pub(crate) struct JackClient(Option<Arc<Tied>>);
+
+/// An active client and its ties.
+struct Tied {
     active: AsyncClient<Notified, Process>,
-    /// Own ports and those that they are to be tied with, source first.
     ties: Ties,
+}
+
+/// A client whose ports are registered, and what its card is.
+struct Registered {
+    client: Client,
+    ties: Ties,
+    info: CardInfo,
+    inputs: Vec<Port<AudioIn>>,
+    outputs: Vec<Port<AudioOut>>,
 }
 
 /// Opens a client at the server and starts it, tied with the ports of the client `name`, or of the first sound card.
@@ -42,35 +53,8 @@ pub(crate) fn open(
     wanted: Wanted,
     make: &mut dyn FnMut(&CardInfo) -> Halves,
 ) -> Result<(CardInfo, Arc<Shared>, JackClient), CardError> {
-    let client = connect()?;
-    if client.sample_rate() != RATE_HZ {
-        return Err(another_rate(client.sample_rate()));
-    }
-    let ties = Ties { name: name.map(str::to_owned), wanted };
-    let sources = ties.theirs(&client, PortFlags::IS_OUTPUT);
-    let drains = ties.theirs(&client, PortFlags::IS_INPUT);
-    if let (Some(name), true, true) = (name, sources.is_empty(), drains.is_empty()) {
-        return Err(CardError::NoJackClient { name: name.to_owned(), there: there(&client) });
-    }
-    let period_frames = period(&client, wanted.frames);
-    let info = CardInfo {
-        backend: Backend::Jack,
-        name: match (name, sources.first().or(drains.first())) {
-            (Some(name), _) => format!("jack:{name}"),
-            (None, Some(port)) => format!("jack:{}", client_of(port)),
-            (None, None) => "jack".to_owned(),
-        },
-        rate_hz: client.sample_rate(),
-        period_frames,
-        capture: wanted.capture,
-        playback: wanted.playback,
-        input_latency_frames: latency(&client, &sources, LatencyType::Capture),
-        output_latency_frames: latency(&client, &drains, LatencyType::Playback),
-    };
-    let inputs = names(&IN, wanted.capture).iter().map(|name| client.register_port(name, AudioIn::default()));
-    let inputs = inputs.collect::<Result<Vec<_>, _>>().map_err(refused)?;
-    let outputs = names(&OUT, wanted.playback).iter().map(|name| client.register_port(name, AudioOut::default()));
-    let outputs = outputs.collect::<Result<Vec<_>, _>>().map_err(refused)?;
+    let name = name.map(str::to_owned);
+    let Registered { client, ties, info, inputs, outputs } = connected(move |client| register(client, name, wanted))?;
     let shared = Arc::new(Shared::default());
     let halves = make(&info);
     let process = Process {
@@ -83,20 +67,61 @@ pub(crate) fn open(
         smoothed: Smoothed::default(),
         shared: shared.clone(),
     };
-    let active = client.activate_async(Notified(shared.clone()), process).map_err(refused)?;
-    let client = JackClient { active, ties };
-    client.connect();
+    let notified = Notified(shared.clone());
+    let activate = move || {
+        let tied = Tied { active: client.activate_async(notified, process).map_err(refused)?, ties };
+        tied.connect();
+        Ok(JackClient(Some(Arc::new(tied))))
+    };
+    let client = answer(ANSWERS_WITHIN, activate).ok_or(CardError::JackHangs)??;
     Ok((info, shared, client))
+}
+
+/// Registers ports to be tied with those of the client `name`, or of the first sound card.
+fn register(client: Client, name: Option<String>, wanted: Wanted) -> Result<Registered, CardError> {
+    if client.sample_rate() != RATE_HZ {
+        return Err(another_rate(client.sample_rate()));
+    }
+    let ties = Ties { name, wanted };
+    let sources = ties.theirs(&client, PortFlags::IS_OUTPUT);
+    let drains = ties.theirs(&client, PortFlags::IS_INPUT);
+    if let (Some(name), true, true) = (&ties.name, sources.is_empty(), drains.is_empty()) {
+        return Err(CardError::NoJackClient { name: name.clone(), there: there(&client) });
+    }
+    let period_frames = period(&client, wanted.frames);
+    let info = CardInfo {
+        backend: Backend::Jack,
+        name: match (&ties.name, sources.first().or(drains.first())) {
+            (Some(name), _) => format!("jack:{name}"),
+            (None, Some(port)) => format!("jack:{}", client_of(port)),
+            (None, None) => "jack".to_owned(),
+        },
+        rate_hz: client.sample_rate(),
+        period_frames,
+        capture: wanted.capture,
+        playback: wanted.playback,
+        input_latency_frames: latency(&client, &sources, LatencyType::Capture),
+        output_latency_frames: latency(&client, &drains, LatencyType::Playback),
+    };
+    let inputs = names(&IN, wanted.capture).iter().map(|name| client.register_port(name, AudioIn::default()));
+    let inputs = inputs.collect::<Result<_, _>>().map_err(refused)?;
+    let outputs = names(&OUT, wanted.playback).iter().map(|name| client.register_port(name, AudioOut::default()));
+    let outputs = outputs.collect::<Result<_, _>>().map_err(refused)?;
+    Ok(Registered { client, ties, info, inputs, outputs })
 }
 
 /// Room that libjack's registry of servers and a client's part take in shared memory.
 const SHARED_MEMORY_BYTES: u64 = 1 << 20;
 
-/// libjack waits for ever for a server that is stopped, and for a lock in its registry that a killed program has left.
+/// libjack waits for ever for a server that is stopped, at times for one that ends, and for a lock in its registry that a killed program
+/// has left.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(3);
 static OPENING: Calls = Calls::new();
 
-fn connect() -> Result<Client, CardError> {
+/// Opens a client at the server and returns what `call` makes of it, within a limit of time.
+fn connected<T: Send + 'static>(
+    call: impl FnOnce(Client) -> Result<T, CardError> + Send + 'static,
+) -> Result<T, CardError> {
     // The library must be there before its log can be silenced, and its log must be silent before it says something.
     if jack::jack_sys::library().is_err() {
         return Err(CardError::NoJackLibrary);
@@ -106,22 +131,21 @@ fn connect() -> Result<Client, CardError> {
     if rustix::fs::statvfs(SHARED_MEMORY).is_ok_and(|folder| folder.f_bavail * folder.f_frsize < SHARED_MEMORY_BYTES) {
         return Err(CardError::NoSharedMemory);
     }
+    OPENING.answer(ANSWERS_WITHIN, || connect().and_then(call)).ok_or(CardError::JackHangs)?
+}
+
+fn connect() -> Result<Client, CardError> {
+    // PipeWire's library, and that of JACK 1, look for their servers elsewhere.
+    if version().starts_with(JACK_2) && !jack_server::answers() {
+        return Err(CardError::NoJackServer);
+    }
     // Never starts a server: that is the user's.
-    let open = || {
-        // PipeWire's library, and that of JACK 1, look for their servers elsewhere.
-        if version().starts_with(JACK_2) && !jack_server::answers() {
-            return Err(CardError::NoJackServer);
-        }
-        match Client::new(CLIENT, ClientOptions::NO_START_SERVER) {
-            Ok((client, _)) => Ok(client),
-            Err(Error::ClientError(status)) if status.contains(ClientStatus::SERVER_FAILED) => {
-                Err(CardError::NoJackServer)
-            }
-            Err(Error::LibraryError(_)) => Err(CardError::NoJackLibrary),
-            Err(error) => Err(refused(error)),
-        }
-    };
-    OPENING.answer(ANSWERS_WITHIN, open).ok_or(CardError::JackHangs)?
+    match Client::new(CLIENT, ClientOptions::NO_START_SERVER) {
+        Ok((client, _)) => Ok(client),
+        Err(Error::ClientError(status)) if status.contains(ClientStatus::SERVER_FAILED) => Err(CardError::NoJackServer),
+        Err(Error::LibraryError(_)) => Err(CardError::NoJackLibrary),
+        Err(error) => Err(refused(error)),
+    }
 }
 
 /// Environment of a user who has told PipeWire a period.
@@ -186,7 +210,10 @@ fn latency(client: &Client, ports: &[String], direction: LatencyType) -> u32 {
 
 /// Returns the clients of the server that have a card's ports.
 pub(crate) fn list() -> Vec<Listed> {
-    let Ok(client) = connect() else { return Vec::new() };
+    connected(|client| Ok(listed(&client))).unwrap_or_default()
+}
+
+fn listed(client: &Client) -> Vec<Listed> {
     let of = |flags: PortFlags| client.ports(None, Some(SOUND), flags | PortFlags::IS_PHYSICAL);
     let (sources, drains) = (of(PortFlags::IS_OUTPUT), of(PortFlags::IS_INPUT));
     let mut names: Vec<_> = sources.iter().chain(&drains).map(|port| client_of(port)).collect();
@@ -232,8 +259,33 @@ impl Ties {
 }
 
 impl JackClient {
-    /// Ties own ports that are tied with nothing. A single microphone is heard on both channels; one channel is played on two sides.
-    pub(crate) fn connect(&self) {
+    /// Ties own ports that are tied with nothing. Returns false if the server does not answer.
+    pub(crate) fn connect(&self) -> bool {
+        self.answers(Tied::connect)
+    }
+
+    /// Ties own outputs with own inputs, each with its like.
+    pub(crate) fn tie_back(&self) {
+        self.answers(Tied::tie_back);
+    }
+
+    fn answers(&self, call: fn(&Tied)) -> bool {
+        let tied = self.0.clone();
+        answer(ANSWERS_WITHIN, move || tied.iter().for_each(|tied| call(tied))).is_some()
+    }
+}
+
+impl Drop for JackClient {
+    fn drop(&mut self) {
+        let tied = self.0.take();
+        // A client whose server does not answer is left behind, and closes when it does.
+        let _ = answer(ANSWERS_WITHIN, || drop(tied));
+    }
+}
+
+impl Tied {
+    /// A single microphone is heard on both channels; one channel is played on two sides.
+    fn connect(&self) {
         let client = self.active.as_client();
         let (sources, drains) =
             (self.ties.theirs(client, PortFlags::IS_OUTPUT), self.ties.theirs(client, PortFlags::IS_INPUT));
@@ -262,8 +314,7 @@ impl JackClient {
         }
     }
 
-    /// Ties own outputs with own inputs, each with its like.
-    pub(crate) fn tie_back(&self) {
+    fn tie_back(&self) {
         let client = self.active.as_client();
         let wanted = self.ties.wanted;
         for (from, to) in names(&OUT, wanted.playback).iter().zip(names(&IN, wanted.capture)) {

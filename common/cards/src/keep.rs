@@ -129,8 +129,9 @@ impl Keeper {
                             if open.is_too_short() {
                                 self.wanted.frames = longer(open.info().period_frames);
                             }
-                            card = None;
+                            // Told first: a driver may take its time to close.
                             self.without(why);
+                            card = None;
                         }
                     }
                 }

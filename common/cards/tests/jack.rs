@@ -68,11 +68,18 @@ impl Server {
         wait("the server answers", || probe().is_some());
         server
     }
+
+    fn signal(&self, name: &str) {
+        assert!(Command::new("kill").args([name, &self.0.id().to_string()]).status().unwrap().success());
+    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let id = self.0.id().to_string();
+        let _ = Command::new("kill").arg(&id).status();
+        // One that is stopped ends when it goes on.
+        let _ = Command::new("kill").args(["-CONT", &id]).status();
         let _ = self.0.wait();
     }
 }
@@ -260,16 +267,34 @@ fn without_a_server_nothing_is_left_in_shared_memory() {
 fn a_server_that_hangs_gets_a_sentence_and_is_found_when_it_goes_on() {
     apart("a_server_that_hangs_gets_a_sentence_and_is_found_when_it_goes_on", || {
         let server = Server::start(&["-r", "48000", "-p", "64"]);
-        let signal = |name: &str| {
-            assert!(Command::new("kill").args([name, &server.0.id().to_string()]).status().unwrap().success());
-        };
-        signal("-STOP");
+        server.signal("-STOP");
         let open = || open(&CardSpec::Jack(None), wanted(Stereo, Stereo), &mut |_| Halves::default()).map(drop);
         assert_eq!(open(), Err(CardError::JackHangs));
         assert_eq!(open(), Err(CardError::JackHangs), "a second attempt beside the first");
         assert!(cards::list().iter().all(|card| card.backend != Backend::Jack));
-        signal("-CONT");
+        server.signal("-CONT");
         wait("it opens", || open().is_ok());
+    });
+}
+
+#[test]
+fn a_server_that_hangs_while_its_card_is_kept_is_told_and_found_when_it_goes_on() {
+    apart("a_server_that_hangs_while_its_card_is_kept_is_told_and_found_when_it_goes_on", || {
+        let server = Server::start(&["-r", "48000", "-p", "64"]);
+        let (tell, news) = channel();
+        let (make, seen) = fresh_halves();
+        let tell = move |what| tell.send(what).unwrap();
+        let _kept = Kept::start(CardSpec::Jack(None), wanted(Stereo, Stereo), make, Box::new(tell)).unwrap();
+        for _ in 0..2 {
+            assert!(matches!(next(&news), News::Open(_)));
+            let fresh = seen.lock().unwrap().clone();
+            wait("sound", || fresh.captured.load(Relaxed) > 100);
+            server.signal("-STOP");
+            assert_eq!(next(&news), News::Without("the sound card calls no more".to_owned()));
+            assert_eq!(next(&news), News::Without(CardError::JackHangs.to_string()));
+            server.signal("-CONT");
+        }
+        assert!(matches!(next(&news), News::Open(_)));
     });
 }
 
