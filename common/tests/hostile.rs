@@ -164,7 +164,7 @@ fn act(kind: Kind, own: StreamEnd, random: &mut Random, frame: &mut u64) -> Act 
             5 => ControlMessage::Text { text: "\u{202e}\0".repeat(random.below(500) as usize) },
             6 => ControlMessage::Hidden { is_hidden: random.chance(0.5) },
             7 => ControlMessage::Recording { is_recording: random.chance(0.5) },
-            8 => ControlMessage::Rings,
+            8 => ControlMessage::Waits { rings: random.chance(0.5) },
             9 => ControlMessage::CallsOn,
             _ => ControlMessage::Ready,
         }),

@@ -121,7 +121,7 @@ fn golden_feedback() {
 
 #[test]
 fn golden_control_messages() {
-    assert_eq!(PROTOCOL_VERSION, 12);
+    assert_eq!(PROTOCOL_VERSION, 13);
     let t = Timestamp::from_us;
     let bounce = OneWay { capture: t(1), sent: t(2), received: t(3), released: t(4), decoded: t(5), shown: t(300) };
     let format = Format { channels: Channels::Stereo, coding: Coding::Pcm24, frames: 128 };
@@ -161,7 +161,7 @@ fn golden_control_messages() {
         (ControlMessage::Text { text: "hä".to_owned() }, "05000301 13 03 68c3a4"),
         (ControlMessage::Hidden { is_hidden: true }, "02000301 14 01"),
         (ControlMessage::Recording { is_recording: false }, "02000301 15 00"),
-        (ControlMessage::Rings, "01000000 16"),
+        (ControlMessage::Waits { rings: true }, "02000000 16 01"),
         (ControlMessage::CallsOn, "01000000 17"),
     ] {
         let mut bytes = Vec::new();

@@ -211,11 +211,11 @@ impl Path {
                 }
             }
             (Phase::Greeting, bye @ ControlMessage::Bye { .. }) => return Ok(Some(bye)),
-            (Phase::Greeting, ControlMessage::Rings) => self.rings = true,
+            (Phase::Greeting, ControlMessage::Waits { rings }) => self.rings = rings,
             (Phase::Greeting, ControlMessage::CallsOn) => {}
             (Phase::Greeting, _) => self.violation("a message before Hello")?,
             (Phase::Greeted, ControlMessage::Hello { .. }) => self.violation("a second Hello")?,
-            (Phase::Greeted, ControlMessage::Rings) => self.violation("it rings no more after Hello")?,
+            (Phase::Greeted, ControlMessage::Waits { .. }) => self.violation("it waits no more after Hello")?,
             (Phase::Greeted, ControlMessage::CallsOn) => self.violation("it calls no more after Hello")?,
             (Phase::Greeted, ControlMessage::Ping { id, sent }) => {
                 if !self.pings_answered.take(now) {

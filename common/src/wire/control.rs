@@ -153,8 +153,11 @@ pub enum ControlMessage {
         /// Number behind the last packet's.
         next: u32,
     },
-    /// Before Hello, of a machine that is called: it rings there, and Hello follows when somebody takes the call.
-    Rings,
+    /// Before Hello, of a machine that waits for calls: Hello follows when somebody takes the call.
+    Waits {
+        /// True if it rings there; false if whoever calls is turned away.
+        rings: bool,
+    },
     /// Before Hello, of a machine that has been in this call before: it calls on by itself.
     CallsOn,
     /// A person to the other: a short text.
@@ -190,7 +193,7 @@ impl ControlMessage {
         matches!(
             self,
             Self::Hello { .. }
-                | Self::Rings
+                | Self::Waits { .. }
                 | Self::CallsOn
                 | Self::Ping { .. }
                 | Self::Pong { .. }
@@ -386,7 +389,7 @@ enum Wire {
     Text { text: String },
     Hidden { is_hidden: bool },
     Recording { is_recording: bool },
-    Rings,
+    Waits { rings: bool },
     CallsOn,
 }
 
@@ -430,7 +433,7 @@ impl From<&ControlMessage> for Wire {
             ControlMessage::WantSound { first, count } => Self::WantSound { first: *first, count: *count },
             ControlMessage::LateSound { number, found } => late_sound(*number, found),
             ControlMessage::SoundEnds { next } => Self::SoundEnds { next: *next },
-            ControlMessage::Rings => Self::Rings,
+            ControlMessage::Waits { rings } => Self::Waits { rings: *rings },
             ControlMessage::CallsOn => Self::CallsOn,
             ControlMessage::Text { text } => {
                 let end = text.char_indices().nth(TEXT_CHARS_MAX).map_or(text.len(), |(end, _)| end);
@@ -510,7 +513,7 @@ impl TryFrom<Wire> for ControlMessage {
                 Self::LateSound { number, found }
             }
             Wire::SoundEnds { next } => Self::SoundEnds { next },
-            Wire::Rings => Self::Rings,
+            Wire::Waits { rings } => Self::Waits { rings },
             Wire::CallsOn => Self::CallsOn,
             Wire::Text { text } if text.chars().count() > TEXT_CHARS_MAX => return Err(ControlError::TextTooLong),
             Wire::Text { text } => Self::Text { text },

@@ -15,7 +15,7 @@ pub mod states;
 pub use self::error::ReportError;
 
 /// Version of everything in this module; both ends must have the same.
-pub const PROTOCOL_VERSION: u16 = 12;
+pub const PROTOCOL_VERSION: u16 = 13;
 
 /// Longest control message, without its length prefix.
 pub const MESSAGE_BYTES_MAX: usize = 4096;

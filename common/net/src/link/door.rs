@@ -1,7 +1,7 @@
 //! The port of a machine that this one knows and does not call: whoever calls there hears what there is to say, and is in no call before
 //! somebody here takes it.
 //!
-//! A caller proves its key in the handshake, and then waits: this side holds the connection, says that it rings, reads the first message
+//! A caller proves its key in the handshake, and then waits: this side holds the connection, says whether it rings, reads the first message
 //! and sends nothing else. Taking the call ends that connection; the caller looks on, as after any other end, and the call meets it at the
 //! same port. The first message says whether a person calls, a program that calls on by itself, which nobody wants to hear after the
 //! call, or nobody: where two wait for each other, a late sign of a call makes one dial the other.
@@ -129,6 +129,8 @@ struct Ring {
     dialled: Option<SocketAddr>,
     /// Its first message, while that is awaited; nobody is told before of its call.
     first: Option<ControlReader>,
+    /// The answer that it gets.
+    reply: Reply,
 }
 
 /// A caller, by its first message.
@@ -154,7 +156,7 @@ impl Ring {
                     match reader.next() {
                         Ok(None) => {}
                         Ok(Some((_, ControlMessage::CallsOn))) => return Caller::CallsOn,
-                        Ok(Some((_, ControlMessage::Rings))) => return Caller::Waits,
+                        Ok(Some((_, ControlMessage::Waits { .. }))) => return Caller::Waits,
                         // What else it is a call finds out.
                         Ok(Some(_)) | Err(_) => return Caller::Calls,
                     }
@@ -236,16 +238,8 @@ impl Door {
                     }
                 }
                 Event::Said(caller) => {
-                    let code = match caller {
-                        Caller::Waits => Some(CloseCode::Done),
-                        Caller::CallsOn if self.has_ended => Some(CloseCode::Declined),
-                        Caller::Calls | Caller::CallsOn => None,
-                    };
-                    if let Some(code) = code {
-                        self.ring.take().into_iter().for_each(|ring| self.turn_away(ring, code));
-                    } else {
-                        self.ring.iter_mut().for_each(|ring| ring.first = None);
-                        self.say(AtDoor::Rings(self.peer.clone()));
+                    if let Some(ring) = self.ring.take() {
+                        self.on_said(ring, caller);
                     }
                 }
                 Event::HearsAgain => self.deaf_until = None,
@@ -295,31 +289,45 @@ impl Door {
     /// Takes a caller whose key is proved.
     fn on_caller(&mut self, mut connection: Connection, dialled: Option<SocketAddr>) {
         let now = Instant::now();
-        match self.reply {
-            _ if self.quiet_until.is_some_and(|until| now < until) => {
-                self.quiet_until = Some(now + DECLINED);
-                self.turn_away(Ring { connection, dialled, first: None }, CloseCode::Declined);
+        if self.quiet_until.is_some_and(|until| now < until) {
+            self.quiet_until = Some(now + DECLINED);
+            self.turn_away(Ring { connection, dialled, first: None, reply: self.reply }, CloseCode::Declined);
+            return;
+        }
+        // Of the same machine: a newer connection takes the older one's place, and rings on.
+        let old = self.ring.take();
+        old.iter().for_each(|old| old.connection.close(CloseCode::Replaced, "replaced by a newer connection"));
+        let rings_on = old.is_some_and(|old| old.first.is_none());
+        let reply = if rings_on { Reply::Rings } else { self.reply };
+        let mut said = Vec::new();
+        control::encode(&ControlMessage::Waits { rings: reply == Reply::Rings }, None, &mut said);
+        connection.begin(said);
+        let first = (!rings_on).then(ControlReader::default);
+        self.ring = Some(Ring { connection, dialled, first, reply });
+    }
+
+    /// Answers a caller that has said its first message.
+    fn on_said(&mut self, mut ring: Ring, caller: Caller) {
+        let code = match (caller, ring.reply) {
+            (Caller::Waits, _) => CloseCode::Done,
+            (Caller::CallsOn, _) if self.has_ended => CloseCode::Declined,
+            (_, Reply::Busy) => CloseCode::Busy,
+            (_, Reply::DoNotDisturb) => CloseCode::DoNotDisturb,
+            (_, Reply::Rings) => {
+                ring.first = None;
+                self.ring = Some(ring);
+                self.say(AtDoor::Rings(self.peer.clone()));
+                return;
             }
-            Reply::Rings => {
-                let mut said = Vec::new();
-                control::encode(&ControlMessage::Rings, None, &mut said);
-                connection.begin(said);
-                // Of the same machine: a newer connection takes the older one's place.
-                let old = self.ring.take();
-                let is_told = old.as_ref().is_some_and(|old| old.first.is_none());
-                old.iter().for_each(|old| old.connection.close(CloseCode::Replaced, "replaced by a newer connection"));
-                let first = (!is_told).then(ControlReader::default);
-                self.ring = Some(Ring { connection, dialled, first });
-            }
-            reply => {
-                let code = if reply == Reply::Busy { CloseCode::Busy } else { CloseCode::DoNotDisturb };
-                self.turn_away(Ring { connection, dialled, first: None }, code);
-                let was_told = self.told_until.replace(now + DECLINED).is_some_and(|until| now < until);
-                if !was_told {
-                    self.say(AtDoor::TurnedAway(self.peer.clone(), reply));
-                }
+        };
+        if matches!(code, CloseCode::Busy | CloseCode::DoNotDisturb) {
+            let now = Instant::now();
+            let was_told = self.told_until.replace(now + DECLINED).is_some_and(|until| now < until);
+            if !was_told {
+                self.say(AtDoor::TurnedAway(self.peer.clone(), ring.reply));
             }
         }
+        self.turn_away(ring, code);
     }
 
     fn turn_away(&mut self, caller: Ring, code: CloseCode) {

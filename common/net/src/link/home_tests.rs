@@ -267,9 +267,9 @@ async fn end_at_a_door(machine: &Machine, other: &Machine) -> String {
             _ = accepting.join_next() => panic!("it accepts for ever"),
         }
     };
-    let mut rings = Vec::new();
-    control::encode(&ControlMessage::Rings, None, &mut rings);
-    connection.begin(rings);
+    let mut waits = Vec::new();
+    control::encode(&ControlMessage::Waits { rings: true }, None, &mut waits);
+    connection.begin(waits);
     let mut buffer = [0; 256];
     loop {
         match connection.next(&mut buffer, &[]).await {
@@ -280,14 +280,17 @@ async fn end_at_a_door(machine: &Machine, other: &Machine) -> String {
 }
 
 /// A late sign of a call makes one of two that wait dial the other: nobody calls then.
+fn is_no_call(one: &Machine, other: &Machine) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let end = runtime.block_on(async { tokio::time::timeout(PATIENCE, end_at_a_door(one, other)).await.unwrap() });
+    assert!(end.contains("nobody calls"), "{end}");
+}
+
 #[test]
 fn two_that_wait_for_each_other_ring_at_neither() {
     in_either_role(|one, other| {
         let (home, told) = other.at_home(&[one], Reply::Rings);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let end = runtime.block_on(async { tokio::time::timeout(PATIENCE, end_at_a_door(one, other)).await.unwrap() });
-        assert!(end.contains("nobody calls"), "{end}");
-        drop(runtime);
+        is_no_call(one, other);
         let calling = one.call(other, &[]);
         calling.until(Learned::Rings);
         assert_eq!(next_call(&told), AtDoor::Rings(one.peer()), "the call, and nothing before it");
@@ -307,6 +310,21 @@ fn who_does_not_want_to_be_disturbed_says_so_and_nothing_rings() {
         home.set_reply(Reply::Rings);
         assert_eq!(told.iter().find(|told| matches!(told, AtDoor::Rings(_))), Some(AtDoor::Rings(caller.peer())));
         calling.end();
+    });
+}
+
+#[test]
+fn who_waits_is_no_caller_for_one_that_is_busy_or_not_to_be_disturbed() {
+    in_either_role(|one, other| {
+        for reply in [Reply::Busy, Reply::DoNotDisturb] {
+            let (home, told) = other.at_home(&[one], reply);
+            is_no_call(one, other);
+            let calling = one.call(other, &[]);
+            assert_eq!(next_call(&told), AtDoor::TurnedAway(one.peer(), reply), "the call");
+            assert!(!told.try_iter().any(|told| matches!(told, AtDoor::GaveUp(_))));
+            calling.end();
+            home.leave(&[]);
+        }
     });
 }
 
