@@ -4,7 +4,7 @@ use egui::{Align2, Area, CornerRadius, Frame, Margin, RichText, ScrollArea, Slid
 use picture::effects::Effect;
 use showing::sink::{Press, Said};
 
-use super::parts::{aside, ending, field, middle, named, portrait, primary, quiet};
+use super::parts::{aside, ending, field, middle, named, portrait, primary, quiet, switch};
 use super::{LOW, Screens};
 use crate::balance;
 use crate::face::theme;
@@ -189,29 +189,28 @@ impl Screens {
     }
 
     fn show_call_buttons(&mut self, ui: &mut Ui, call: &Said, facts: &InCall, pressed: &mut Vec<Press>) {
-        let mut button = |ui: &mut Ui, key: &str, press| {
-            if quiet(ui, press, &self.words.say(key)).clicked() {
+        let mut button = |ui: &mut Ui, [off, on]: [&str; 2], is_on, press| {
+            if switch(ui, press, self.words.both(off, on), is_on).clicked() {
                 pressed.push(press);
             }
         };
         if let Some(is_muted) = call.is_muted {
-            button(ui, if is_muted { "unmute" } else { "mute" }, Press::Mute);
+            button(ui, ["mute", "unmute"], is_muted, Press::Mute);
         }
         if call.sends {
-            button(ui, if call.own_shown { "hide-self" } else { "show-self" }, Press::Own);
-            let hide = self.words.say(if facts.is_hidden { "show-picture" } else { "hide-picture" });
-            if quiet(ui, "hide-picture", &hide).clicked() {
+            button(ui, ["show-self", "hide-self"], call.own_shown, Press::Own);
+            if switch(ui, "hide-picture", self.words.both("hide-picture", "show-picture"), facts.is_hidden).clicked() {
                 self.acts.push(Act::Hide(!facts.is_hidden));
             }
             if quiet(ui, "adjust", &self.words.say("adjust")).clicked() {
                 self.typed.adjusts = true;
             }
         }
-        button(ui, "mirror", Press::Mirror);
-        button(ui, "snapshot", Press::Save);
-        button(ui, if call.is_fullscreen { "window" } else { "fullscreen" }, Press::Fullscreen);
-        button(ui, if call.has_second { "second-close" } else { "second" }, Press::Second);
-        if quiet(ui, "record", &self.words.say(if facts.is_recording { "record-end" } else { "record" })).clicked() {
+        button(ui, ["mirror"; 2], false, Press::Mirror);
+        button(ui, ["snapshot"; 2], false, Press::Save);
+        button(ui, ["fullscreen", "window"], call.is_fullscreen, Press::Fullscreen);
+        button(ui, ["second", "second-close"], call.has_second, Press::Second);
+        if switch(ui, "record", self.words.both("record", "record-end"), facts.is_recording).clicked() {
             self.acts.push(Act::Record(!facts.is_recording));
         }
         if quiet(ui, "texts", &self.words.say("texts")).clicked() {
@@ -246,8 +245,8 @@ impl Screens {
             }
         }
         ui.horizontal_wrapped(|ui| {
-            let switch = self.words.say(if call.effects_on { "effects-off" } else { "effects-on" });
-            if !call.effects.is_off() && quiet(ui, "effects", &switch).clicked() {
+            let texts = self.words.both("effects-on", "effects-off");
+            if !call.effects.is_off() && switch(ui, "effects", texts, call.effects_on).clicked() {
                 self.acts.push(Act::SwitchEffects);
             }
             if primary(ui, "done", &self.words.say("done")).clicked() {

@@ -2,7 +2,7 @@
 
 use egui::{
     Align, AsIdSalt, Button, Color32, CornerRadius, Frame, Id, Layout, Margin, Response, RichText, Sense, Stroke,
-    TextStyle, TextWrapMode, Ui, UiBuilder, WidgetText, pos2, vec2,
+    TextStyle, TextWrapMode, Ui, UiBuilder, Vec2, WidgetText, pos2, vec2,
 };
 
 use crate::face::theme;
@@ -81,10 +81,28 @@ pub(super) fn quiet(ui: &mut Ui, name: impl AsIdSalt, text: &str) -> Response {
     button(ui, name, RichText::new(text).color(theme::TEXT), |_| ())
 }
 
+/// Shows a button that says the second of these texts once it `is_on`. It is as wide as the longer one, so that nobody's hand meets
+/// another beside it.
+pub(super) fn switch(ui: &mut Ui, name: impl AsIdSalt, texts: [String; 2], is_on: bool) -> Response {
+    let texts = texts.map(|text| RichText::new(text).color(theme::TEXT));
+    let size = texts.each_ref().map(|text| size(ui, text)).into_iter().fold(Vec2::ZERO, Vec2::max);
+    let [off, on] = texts;
+    sized(ui, name, if is_on { on } else { off }, size, |_| ())
+}
+
 fn button(ui: &mut Ui, name: impl AsIdSalt, text: RichText, look: impl FnOnce(&mut Ui)) -> Response {
+    let size = size(ui, &text);
+    sized(ui, name, text, size, look)
+}
+
+/// Returns the size of a button of that text.
+fn size(ui: &Ui, text: &RichText) -> Vec2 {
     let extends = Some(TextWrapMode::Extend);
     let letters = WidgetText::from(text.clone()).into_galley(ui, extends, f32::INFINITY, TextStyle::Button).size();
-    let size = letters + 2.0 * ui.spacing().button_padding;
+    letters + 2.0 * ui.spacing().button_padding
+}
+
+fn sized(ui: &mut Ui, name: impl AsIdSalt, text: RichText, size: Vec2, look: impl FnOnce(&mut Ui)) -> Response {
     // It goes to the next row where it does not fit, which what has a name does not by itself.
     let (_, place) = ui.allocate_space(size.max(vec2(0.0, ui.spacing().interact_size.y)));
     let mut alone = ui.new_child(by_name(name).max_rect(place).layout(Layout::left_to_right(Align::Center)));

@@ -309,9 +309,10 @@ fn the_buttons_of_a_call_that_comes_are_in_the_middle() {
     }
 }
 
-/// Whoever aims at a button of a call hits it, or at a slider, whatever is said meanwhile: also in the pass in which that changes.
+/// Whoever aims at a button of a call hits it, or at a slider, whatever is said meanwhile, there or on the buttons: also in the
+/// pass in which that changes.
 #[test]
-fn what_can_be_pressed_in_a_call_stays_where_it_is_when_sentences_come_and_go() {
+fn what_can_be_pressed_in_a_call_stays_where_it_is_when_sentences_come_and_texts_change() {
     let places = |shown: &Shown| -> BTreeMap<u64, Rect> {
         shown.focusable().iter().map(|widget| (widget.id.value(), widget.rect)).collect()
     };
@@ -337,6 +338,17 @@ fn what_can_be_pressed_in_a_call_stays_where_it_is_when_sentences_come_and_go() 
         (said("Picture 43 ms behind, line good\nno sound", None, None), with(false, false, None)),
         (said("", None, Some(&long)), with(true, true, Some(&long))),
         (said("", None, None), with(true, false, None)),
+        // All buttons say that something is on.
+        (
+            Said {
+                is_muted: Some(true),
+                own_shown: true,
+                is_fullscreen: true,
+                has_second: true,
+                ..said("", None, None)
+            },
+            InCall { is_hidden: true, is_recording: true, ..InCall::default() },
+        ),
         (said("", None, None), with(false, false, None)),
     ];
     let mut moved = Vec::new();

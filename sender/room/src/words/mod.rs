@@ -52,6 +52,11 @@ impl Words {
         self.said(key, None)
     }
 
+    /// Returns the texts of a button that turns something on, and off again.
+    pub(crate) fn both(&self, off: &str, on: &str) -> [String; 2] {
+        [off, on].map(|key| self.say(key))
+    }
+
     /// Returns why a call did not come about.
     pub(crate) fn why(&self, what: &What) -> String {
         match what {
