@@ -286,9 +286,9 @@ rehearsal: ## a call of HOURS=8 through outages, restarts, stalled cameras and o
 		--fps $(or $(FPS),30) --seed $(or $(SEED),1)
 
 .PHONY: room-hours
-room-hours: ## a day of calls between two windows, as fast as they go, while cameras and a sound card come and go: does memory grow (CALLS=48)
+room-hours: ## a day of calls between two windows, as fast as they go, while cameras and a sound card come and go: does memory grow (CALLS=144)
 	@.ci/setup test
-	CALLS=$(or $(CALLS),48) cargo test --release --locked -p duet-room --test window eight_hours -- --ignored --nocapture
+	CALLS=$(or $(CALLS),144) cargo test --release --locked -p duet-room --test window a_day_of_calls -- --ignored --nocapture
 
 .PHONY: faults-night
 faults-night: ## all fault tests, long: eight hours, one table (LENGTH=600 seconds a scenario, NIGHT="siege soak" for parts)

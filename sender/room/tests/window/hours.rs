@@ -1,4 +1,4 @@
-//! Eight hours with the window open and a call every ten minutes, compressed: no time passes but that of the calls. Cameras and the
+//! A day with the window open and a call every ten minutes, compressed: no time passes but that of the calls. Cameras and the
 //! sound card come and go, also in the middle of a call.
 
 use std::fs;
@@ -7,14 +7,15 @@ use std::process::{Child, Command, Stdio};
 use crate::person::{NEXT, Person, sound_server, until};
 use crate::{ESCAPE, LETTER_V, LETTER_W, met};
 
-/// Calls of eight hours.
-const CALLS: usize = 48;
+/// Calls of a day.
+const CALLS: usize = 144;
 /// Sources of pictures, one after the other: two sizes, a camera that is not there, and none.
 const SOURCES: [&str; 4] = ["pattern:size=640x360:fps=15", "pattern:size=480x360:fps=15", "camera", "none"];
 /// Place of the button that leads to the settings.
 const SETTINGS: (usize, usize) = (440, 35);
-/// Calls until all memory is in use that calls of all kinds need, and growth after that at most, KiB a call.
-const FIRST: usize = 24;
+/// Calls until all memory is in use that calls of all kinds need, and growth after that at most, KiB a call. One call differs from the
+/// next by some 4 MiB.
+const FIRST: usize = 48;
 const GROWTH_KIB: f64 = 40.0;
 
 /// Returns the memory of a program that is in no file, KiB, its threads, and its open files.
@@ -99,7 +100,7 @@ fn is_in_call(person: &Person, source: &str) {
 /// `make room-hours`.
 #[test]
 #[ignore = "minutes"]
-fn eight_hours_of_calls_take_no_more_memory() {
+fn a_day_of_calls_takes_no_more_memory() {
     let calls = std::env::var("CALLS").ok().and_then(|calls| calls.parse().ok()).unwrap_or(CALLS);
     let (robert, clara) = met(["robert-for-hours", "clara-for-hours"]);
     let both = [&robert, &clara];
