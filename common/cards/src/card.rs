@@ -167,10 +167,10 @@ impl Card {
                 let _ = raise_thread(thread, Role::Card);
             }
         }
-        if let (Opened::Jack(client), true) = (&self.backend, self.shared.ports_changed.swap(false, Ordering::AcqRel)) {
-            if !client.connect() {
-                return Some(Change::Gone("the JACK server does not answer"));
-            }
+        if let (Opened::Jack(client), true) = (&self.backend, self.shared.ports_changed.swap(false, Ordering::AcqRel))
+            && !client.connect()
+        {
+            return Some(Change::Gone("the JACK server does not answer"));
         }
         let frames = self.shared.period_frames.load(Ordering::Relaxed);
         if frames != 0 && frames != self.period_frames {
