@@ -11,7 +11,7 @@ pub(crate) fn answer<T: Send + 'static>(limit: Duration, call: impl FnOnce() -> 
     let (give, answer) = sync_channel(0);
     // Where nobody waits any more, the answer is dropped.
     let run = move || drop(give.send(call()));
-    thread::Builder::new().name("card calls".into()).spawn(run).ok()?;
+    thread::Builder::new().name("card".into()).spawn(run).ok()?;
     answer.recv_timeout(limit).ok()
 }
 
