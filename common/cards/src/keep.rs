@@ -20,6 +20,10 @@ const JACK_AWAITED_US: u64 = 10_000_000;
 const FAILED_SOON: u32 = 4;
 /// After those an attempt is made half as often each time, so many times: down to once in 1.6 s.
 const HALVED_MAX: u32 = 4;
+/// Attempts, of 5 s, after which one that finds no card waits longer: each takes ALSA some 2 ms.
+const NONE_SOON: u32 = 50;
+/// So many times as long.
+const NONE_LATER: u32 = 5;
 /// Whoever ends waits so long for a driver.
 const END: Duration = Duration::from_secs(2);
 
@@ -162,6 +166,8 @@ struct Waiting {
     told: Option<String>,
     /// Attempts that failed one after another with halves that had been made.
     failed: u32,
+    /// Attempts that found no card, one after another.
+    found_none: u32,
     jack_until_us: Option<u64>,
 }
 
@@ -176,12 +182,18 @@ impl Waiting {
 
     /// Notes an attempt that failed. `has_made`: halves had been made for it, which others have taken notice of.
     fn on_failed(&mut self, has_made: bool) {
-        self.failed = if has_made { (self.failed + 1).min(FAILED_SOON + HALVED_MAX) } else { 0 };
+        (self.failed, self.found_none) = match has_made {
+            true => ((self.failed + 1).min(FAILED_SOON + HALVED_MAX), 0),
+            false => (0, self.found_none.saturating_add(1)),
+        };
     }
 
     /// Returns the time until the next attempt.
     fn wait(&self) -> Duration {
-        LOOK * (1 << self.failed.saturating_sub(FAILED_SOON))
+        match self.found_none > NONE_SOON {
+            true => LOOK * NONE_LATER,
+            false => LOOK * (1 << self.failed.saturating_sub(FAILED_SOON)),
+        }
     }
 
     fn on_open(&mut self) {
@@ -226,6 +238,21 @@ mod tests {
         assert_eq!([false, false].map(&mut after), [100, 100], "a server that does not answer is soon there");
         assert_eq!([true; 10].map(&mut after), [100, 100, 100, 100, 200, 400, 800, 1600, 1600, 1600]);
         assert_eq!(after(false), 100);
+    }
+
+    #[test]
+    fn where_there_has_been_no_card_for_seconds_it_is_looked_for_twice_a_second() {
+        let mut waiting = Waiting::default();
+        let mut after = |failed: u32| {
+            (0..failed).for_each(|_| waiting.on_failed(false));
+            waiting.wait().as_millis()
+        };
+        assert_eq!([after(50), after(1), after(1_000)], [100, 500, 500]);
+        waiting.on_failed(true);
+        assert_eq!(waiting.wait().as_millis(), 100, "a server has come");
+        waiting.on_open();
+        waiting.on_failed(false);
+        assert_eq!(waiting.wait().as_millis(), 100, "it has just gone");
     }
 
     #[test]
