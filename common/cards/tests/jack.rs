@@ -277,6 +277,19 @@ fn a_server_that_hangs_gets_a_sentence_and_is_found_when_it_goes_on() {
     });
 }
 
+/// Nothing is asked of the result: a call that waits for the server never comes back.
+#[test]
+fn a_server_that_hangs_is_waited_for_neither_by_ties_nor_at_the_end() {
+    apart("a_server_that_hangs_is_waited_for_neither_by_ties_nor_at_the_end", || {
+        let server = Server::start(&["-r", "48000", "-p", "64"]);
+        let card = open(&CardSpec::Jack(None), wanted(Stereo, Stereo), &mut |_| Halves::default()).unwrap();
+        server.signal("-STOP");
+        card.tie_back();
+        drop(card);
+        server.signal("-CONT");
+    });
+}
+
 #[test]
 fn a_server_that_hangs_while_its_card_is_kept_is_told_and_found_when_it_goes_on() {
     apart("a_server_that_hangs_while_its_card_is_kept_is_told_and_found_when_it_goes_on", || {
