@@ -97,7 +97,7 @@ section! {
         /// Stay below half of your uplink: at a higher share each frame takes longer to leave the house, and bits are latency.
         Sender rate: String, = "20M";
         /// Frames coded from the picture that the receiver holds: auto, on or off. It saves bits where the camera stands still.
-        /// auto: where frames have at most 0.3 bit per pixel; a slow computer looks for less motion. A sender that records does without.
+        /// auto: where frames have at most 0.3 bit per pixel and the computer has time for it. A sender that records does without.
         Sender prediction: String, = "auto";
     }
 }

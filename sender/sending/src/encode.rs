@@ -396,7 +396,7 @@ impl Encode {
         let Some(CodedPicture { id, frame, data }) = coded else { return Ok(None) };
         let now = clock::now();
         let took = now.since(began);
-        self.coder.on_took(took + self.coder.finished_in(), !self.is_thinned);
+        self.coder.on_took(took + self.coder.finished_in(), !self.is_thinned, now);
         self.gate.set_prediction(self.coder.counters());
         self.last = Some(id);
         Ok(Some(Coded { id, frame, stages: self.coder.times(took), data }))

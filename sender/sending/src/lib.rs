@@ -10,6 +10,7 @@ mod encode;
 mod gate;
 mod link;
 mod pace;
+mod pauses;
 pub mod predict;
 mod recorder;
 mod sending;

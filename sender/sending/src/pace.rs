@@ -3,17 +3,25 @@
 //! A frame's time is latency, and medium effort saves some 4 % of the bits for twice the search: live pictures begin with low effort.
 //! Below it a ladder of [`RUNGS`] leads down to pictures in which nothing moves, each a little worse than the one above it, since the
 //! frames of a rung take turns with two efforts. All are predicted: a frame is coded alone where that needs fewer bits. Where the lowest
-//! rung takes too long, fewer pictures are coded ([`crate::thin`]).
+//! rung takes too long, frames that have the bits for it are coded alone, which takes least; with fewer bits, or where that takes too
+//! long as well, fewer pictures are coded ([`crate::thin`]).
 //!
 //! | a turn's frames take, of the time between two | from then on |
 //! |---|---|
 //! | more than all of it | three rungs down |
 //! | more than a rung's share, which is the larger the lower it is: there a rung is worth more | one down |
-//! | so little, for some turns, that those of the next rung should take less than its share | one up |
+//! | so little, for some turns, that those of higher rungs should take less than their share | up, half of the way to the highest of these |
+//! | more than its share on the lowest rung, for two turns, and there are the bits for it | frames alone for a [pause](Pauses) |
+//!
+//! With the bits for it, three frames in a row that take too long are enough for that, after a start, and two where they are the first ones. After it, and after so many frames
+//! coded alone for other reasons that nothing is known of predicted ones, the lowest rung comes first.
 
 use std::time::Duration;
 
+use common::units::Timestamp;
 use kernels::Effort;
+
+use crate::pauses::Pauses;
 
 /// A rung: so many of [`PERIOD`] frames have the second effort, the others the first one.
 type Rung = (u32, [Effort; 2]);
@@ -43,6 +51,9 @@ const RUNGS: [Rung; 18] = [
 const LOW: usize = 13;
 /// Frames after which a rung begins anew.
 const PERIOD: u32 = 64;
+/// The first time for which frames are coded alone: a trial of predicted ones makes some five late, which is not to be seen in one
+/// picture in a hundred.
+const PAUSE_FIRST: Duration = Duration::from_secs(20);
 /// Frames of a turn.
 const TURN: u32 = 8;
 
@@ -100,6 +111,19 @@ pub(crate) struct Pace {
     took: Duration,
     /// Turns in a row in which there was time for more.
     calm: u32,
+    /// Turns in a row in which the lowest rung took too long, and frames in a row that took more than the time between two, or than the
+    /// share of the lowest rung.
+    slow: u32,
+    late: u32,
+    /// Frames in a row that were coded alone.
+    alone: u32,
+    /// Frames of the stream, [`PERIOD`] at most.
+    coded: u32,
+    /// True while frames have the bits to be coded alone.
+    has_bits: bool,
+    /// Time until which they are.
+    alone_until: Option<Timestamp>,
+    pauses: Pauses,
 }
 
 impl Pace {
@@ -111,11 +135,30 @@ impl Pace {
     const TO_SPARE: u32 = 3;
     /// Rungs down from one at which frames take longer than they are apart.
     const FAR: usize = 3;
+    /// Turns after which the lowest rung takes too long: the first frame after a pause decodes what it is predicted from.
+    const SLOW: u32 = 2;
+    /// Frames after which the machine is too slow for any rung.
+    const LATE: u32 = 3;
 
     /// Creates the pace of a stream with a frame each `interval`.
     pub(crate) fn new(limits: Limits, interval: Duration) -> Self {
         let (sum, took) = (Duration::ZERO, Duration::ZERO);
-        Self { limits, interval, rung: LOW, frames: 0, sum, took, calm: 0 }
+        Self {
+            limits,
+            interval,
+            rung: LOW,
+            frames: 0,
+            sum,
+            took,
+            calm: 0,
+            slow: 0,
+            late: 0,
+            alone: 0,
+            coded: 0,
+            has_bits: false,
+            alone_until: None,
+            pauses: Pauses::new(PAUSE_FIRST),
+        }
     }
 
     /// Returns the effort of the next frame.
@@ -134,7 +177,30 @@ impl Pace {
 
     /// Returns true if there is no less to do.
     pub(crate) fn is_least(&self) -> bool {
-        self.rung == 0
+        self.is_alone() || self.rung == 0 && !self.has_bits
+    }
+
+    /// Returns true if frames are coded alone.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone_until.is_some()
+    }
+
+    /// Says if frames have the bits to be coded alone from now on.
+    pub(crate) fn set_has_bits(&mut self, has_bits: bool) {
+        self.has_bits = has_bits;
+        self.alone_until.take_if(|_| !has_bits);
+    }
+
+    /// Notes that a frame was coded alone, for whatever reason; `may_rise`: more may be done for the next one.
+    pub(crate) fn on_alone(&mut self, may_rise: bool, now: Timestamp) {
+        self.coded = (self.coded + 1).min(PERIOD);
+        self.alone = (self.alone + 1).min(PERIOD);
+        if self.alone == PERIOD {
+            self.begin();
+        }
+        if may_rise && self.alone_until.take_if(|until| now >= *until).is_some() {
+            self.pauses.on_trial(now);
+        }
     }
 
     /// Returns the longest time that may go into a frame's search for vectors.
@@ -152,21 +218,44 @@ impl Pace {
         self.took * cost_of(RUNGS[rung]) / cost_of(RUNGS[LOW])
     }
 
-    /// Notes that a frame took so long; `may_rise`: more may be done than before. Returns the highest effort from now on if that is
-    /// another one.
-    pub(crate) fn on_took(&mut self, took: Duration, may_rise: bool) -> Option<Effort> {
+    /// Begins anew, with the lowest rung.
+    fn begin(&mut self) {
+        (self.rung, self.frames, self.sum) = (0, 0, Duration::ZERO);
+        (self.calm, self.slow) = (0, 0);
+        // If two are late, the third one need not be.
+        self.late = 1;
+    }
+
+    /// Notes that a predicted frame took so long, which ended at `now`; `may_rise`: more may be done than before. Returns the highest
+    /// effort from now on if that is another one.
+    pub(crate) fn on_took(&mut self, took: Duration, may_rise: bool, now: Timestamp) -> Option<Effort> {
+        self.coded = (self.coded + 1).min(PERIOD);
+        self.alone = 0;
+        // While both ends start, frames are late on any machine.
+        let share = if self.rung == 0 { self.limits.of(0) } else { 100 };
+        self.late = if 100 * took > share * self.interval && self.coded == PERIOD { self.late + 1 } else { 0 };
         self.sum += took.min(Self::STALL * self.interval) * cost(Effort::Low) / cost(self.effort());
         self.frames = (self.frames + 1) % PERIOD;
-        if !self.frames.is_multiple_of(TURN) {
+        let is_turn = self.frames.is_multiple_of(TURN);
+        if is_turn {
+            self.took = std::mem::take(&mut self.sum) / TURN;
+            let takes_more = self.takes_more(self.rung, self.limits.of(self.rung));
+            self.slow = if takes_more && self.rung == 0 { self.slow + 1 } else { 0 };
+        }
+        if self.has_bits && (self.late >= Self::LATE || self.slow >= Self::SLOW) {
+            self.alone_until = Some(now + self.pauses.on_failure(now));
+            self.begin();
             return None;
         }
-        self.took = std::mem::take(&mut self.sum) / TURN;
+        if !is_turn {
+            return None;
+        }
         let before = self.highest();
         self.calm = if may_rise && self.has_time() { self.calm + 1 } else { 0 };
         if self.takes_more(self.rung, self.limits.of(self.rung)) {
             self.rung = self.rung.saturating_sub(if self.takes_more(self.rung, 100) { Self::FAR } else { 1 });
         } else if self.calm >= Self::CALM {
-            (self.rung, self.calm) = (self.rung + 1, 0);
+            (self.rung, self.calm) = (self.rung.midpoint(self.highest_in_time() + 1).max(self.rung + 1), 0);
         }
         (self.highest() != before).then(|| self.highest())
     }
@@ -178,13 +267,22 @@ impl Pace {
 
     /// Returns true if there is time for the next rung.
     fn has_time(&self) -> bool {
-        let next = self.rung + 1;
-        let share = match next {
-            ..=LOW => self.limits.of(next) - Self::TO_SPARE,
+        self.rung + 1 < RUNGS.len() && self.is_in_time(self.rung + 1)
+    }
+
+    /// Returns the highest rung, up to low effort, for which there should be time.
+    fn highest_in_time(&self) -> usize {
+        (0..=LOW).rev().find(|&rung| self.is_in_time(rung)).unwrap_or_default()
+    }
+
+    /// Returns true if there should be time for a rung.
+    fn is_in_time(&self, rung: usize) -> bool {
+        let share = match rung {
+            ..=LOW => self.limits.of(rung) - Self::TO_SPARE,
             // Latency is worth more than what is to be had above low effort.
             _ => self.limits.medium[0],
         };
-        next < RUNGS.len() && !self.takes_more(next.min(LOW), share)
+        !self.takes_more(rung.min(LOW), share)
     }
 }
 
@@ -199,7 +297,7 @@ mod tests {
         fn turns(&mut self, turns: u32, ms: u64) -> Vec<usize> {
             let mut turn = |_| {
                 for _ in 0..TURN {
-                    self.on_took(Duration::from_millis(ms), true);
+                    self.on_took(Duration::from_millis(ms), true, Timestamp::default());
                 }
                 self.rung
             };
@@ -211,7 +309,7 @@ mod tests {
             let mut range = [usize::MAX, 0];
             for frame in 0..4_000 {
                 let took = Duration::from_secs_f64(cost(self.effort()) / 1e3);
-                self.on_took(took, true);
+                self.on_took(took, true, Timestamp::default());
                 if frame >= 2_000 {
                     range = [range[0].min(self.rung), range[1].max(self.rung)];
                 }
@@ -249,7 +347,7 @@ mod tests {
         assert_eq!(pace.turns(3, 28), [12, 11, 10]);
         assert_eq!(pace.turns(5, 40), [7, 4, 1, 0, 0]);
         assert!(pace.is_least() && pace.effort() == Effort::Still);
-        assert_eq!(pace.turns(9, 20), [0, 0, 0, 1, 1, 1, 1, 2, 2]);
+        assert_eq!(pace.turns(13, 20), [0, 0, 0, 4, 4, 4, 4, 6, 6, 6, 6, 7, 7], "half of the way each time");
         assert_eq!(pace.turns(200, 10)[199], LOW, "and no more");
         assert_eq!(pace.turns(200, 6)[199], RUNGS.len() - 1);
         assert_eq!(pace.turns(20, 15), [RUNGS.len() - 1; 20]);
@@ -270,11 +368,11 @@ mod tests {
         let mut pace = Pace::new(Limits::SPARE, INTERVAL);
         pace.turns(9, 40);
         for _ in 0..500 {
-            pace.on_took(Duration::from_millis(5), false);
+            pace.on_took(Duration::from_millis(5), false, Timestamp::default());
             assert!(pace.is_least());
         }
         pace.frames = 0;
-        assert_eq!(pace.turns(4, 5), [0, 0, 0, 1], "calm is counted from then on");
+        assert_eq!(pace.turns(4, 5), [0, 0, 0, 7], "calm is counted from then on");
     }
 
     /// A stall, and a loss of which the pictures of a round trip are computed anew.
@@ -284,10 +382,74 @@ mod tests {
             let mut pace = Pace::new(limits, INTERVAL);
             for frame in 0..900 {
                 let ms = if frame % 21 == 0 { 2_000 } else { 13 };
-                pace.on_took(Duration::from_millis(ms), true);
+                pace.on_took(Duration::from_millis(ms), true, Timestamp::default());
                 assert_eq!(pace.rung, LOW, "frame {frame}");
             }
         }
+    }
+
+    /// Runs a minute of frames of which predicted ones take so many ms; returns the tenths of a second at which they begin to be coded
+    /// alone, and to be predicted.
+    fn minute(pace: &mut Pace, began: u64, ms: u64, may_rise: bool) -> Vec<(u64, bool)> {
+        let mut changes = Vec::new();
+        for frame in 0..1_800 {
+            let (now, was_alone) = (Timestamp::from_us(1_000_000 * began + 33_333 * frame), pace.is_alone());
+            match was_alone {
+                true => pace.on_alone(may_rise, now),
+                false => _ = pace.on_took(Duration::from_millis(ms), may_rise, now),
+            }
+            if pace.is_alone() != was_alone {
+                changes.push((frame / 3, !was_alone));
+            }
+        }
+        changes
+    }
+
+    #[test]
+    fn frames_with_the_bits_for_it_are_coded_alone_where_the_lowest_rung_takes_too_long() {
+        let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+        assert_eq!(minute(&mut pace, 0, 30, true), [], "they have no bits");
+        assert!(pace.is_least());
+        pace.set_has_bits(true);
+        assert!(!pace.is_least(), "there is less to do");
+        let trials = minute(&mut pace, 60, 30, true);
+        // The first trial ends after two frames.
+        assert_eq!(trials, [(0, true), (200, false), (201, true)]);
+        assert!(pace.is_least() && pace.is_alone());
+        // The pause of 40 s is over, but there are too few pictures.
+        assert_eq!(minute(&mut pace, 120, 30, false), []);
+        // With fewer bits prediction is worth it at once, however slow it is.
+        pace.set_has_bits(false);
+        assert!(!pace.is_alone());
+        assert_eq!(minute(&mut pace, 180, 30, true), []);
+        // A trial that goes well.
+        pace.set_has_bits(true);
+        assert_eq!(minute(&mut pace, 240, 40, true), [(0, true), (200, false), (201, true)]);
+        let trials = minute(&mut pace, 300, 15, true);
+        assert!(matches!(trials[..], [(_, false)]) && pace.rung == LOW, "{trials:?}, {}", pace.rung);
+        assert_eq!(minute(&mut pace, 360, 15, true), []);
+    }
+
+    #[test]
+    fn after_many_frames_coded_alone_the_lowest_rung_comes_first() {
+        let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+        for frames in [PERIOD - 1, PERIOD] {
+            assert_eq!(pace.turns(1, 20), [LOW]);
+            (0..frames).for_each(|_| pace.on_alone(true, Timestamp::default()));
+        }
+        assert_eq!(pace.rung, 0);
+    }
+
+    #[test]
+    fn frames_that_are_late_while_both_ends_start_count_for_nothing_but_their_turn() {
+        let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+        pace.set_has_bits(true);
+        for frame in 0..PERIOD + 3 {
+            let ms = if frame % 8 < 3 { 34 } else { 5 };
+            assert!(!pace.is_alone(), "frame {frame}");
+            pace.on_took(Duration::from_millis(ms), true, Timestamp::default());
+        }
+        assert!(pace.is_alone());
     }
 
     /// Frames that take what their effort takes: the rung settles, and stays; where costs are others it moves by one.

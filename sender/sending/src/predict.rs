@@ -47,6 +47,8 @@ pub struct StreamEncoder {
     bytes_most: usize,
     /// True if the last frame was below that.
     is_small: bool,
+    /// Bytes of a frame above which it may be coded alone for the time that this spares, and above which it may stay so.
+    bytes_alone: [usize; 2],
     /// The last frame, while its state has yet to be computed.
     unfinished: Option<FrameId>,
     /// The time in which vectors are looked for, if the pace says what is done to find motion.
@@ -65,6 +67,9 @@ pub struct CodedPicture<D> {
 
 /// Bits per pixel above which prediction gains little, and takes as much time as ever.
 const BITS_MOST: f64 = 0.3;
+/// Bits per pixel above which all pictures, coded alone, are worth more than half of them, predicted; and above which they stay so: a
+/// line's rate is never still.
+const BITS_ALONE: [f64; 2] = [0.15, 0.12];
 
 impl StreamEncoder {
     /// Opens the encoder of a stream that goes to [`PEER`], on the caller's thread.
@@ -85,14 +90,17 @@ impl StreamEncoder {
             pixels: params.size.pixels(),
             bytes_most: if states == 0 { 0 } else { usize::MAX },
             is_small: true,
+            bytes_alone: [usize::MAX; 2],
             unfinished: None,
             search_time: None,
         }
     }
 
-    /// Makes it predict only where that is worth it, frames of few bits, and leave the machine time to spare.
+    /// Makes it predict only where that is worth it, frames of few bits on a machine that is fast enough, and leave that time to spare.
     pub fn only_where_worth_it(mut self) -> Self {
-        self.bytes_most = self.bytes_most.min((BITS_MOST * self.pixels as f64 / 8.0) as usize);
+        let bytes_of = |bits: f64| (bits * self.pixels as f64 / 8.0) as usize;
+        self.bytes_most = self.bytes_most.min(bytes_of(BITS_MOST));
+        self.bytes_alone = BITS_ALONE.map(bytes_of);
         self.pace = Pace::new(Limits::SPARE, self.interval);
         self
     }
@@ -116,7 +124,7 @@ impl StreamEncoder {
 
     /// Returns true if frames are predicted now, unless they need fewer bits alone.
     pub fn predicts(&self) -> bool {
-        self.bytes_most > 0 && self.is_small
+        self.bytes_most > 0 && self.is_small && !self.pace.is_alone()
     }
 
     /// Returns true if frames of less quality would take less time.
@@ -224,7 +232,9 @@ impl StreamEncoder {
     /// Returns what the next frame is predicted from; none if it is to be coded alone.
     fn reference(&mut self, target: Target, now: Timestamp) -> Result<Option<(u8, State)>, DecodeError> {
         self.settle()?;
-        self.is_small = !matches!(target, Target::Bytes(bytes) if bytes > self.bytes_most);
+        let has_more = |most: usize| matches!(target, Target::Bytes(bytes) if bytes > most);
+        self.is_small = !has_more(self.bytes_most);
+        self.pace.set_has_bits(has_more(self.bytes_alone[usize::from(self.pace.is_alone())]));
         if !self.predicts() {
             return Ok(None);
         }
@@ -264,13 +274,17 @@ impl StreamEncoder {
         self.encoder.finished_in()
     }
 
-    /// Notes that the last frame took so long, the state of the one before included; `may_rise`: more may be done for the next one.
-    pub fn on_took(&mut self, took: Duration, may_rise: bool) {
-        // Frames with too many bits for it tell nothing of prediction.
+    /// Notes that the last frame took so long, the state of the one before included, and that it ended at `now`; `may_rise`: more may be
+    /// done for the next one.
+    pub fn on_took(&mut self, took: Duration, may_rise: bool, now: Timestamp) {
+        // Frames coded alone tell nothing of prediction.
         if !self.predicts() {
-            return;
+            return self.pace.on_alone(may_rise, now);
         }
-        if let Some(effort) = self.pace.on_took(took, may_rise) {
+        let effort = self.pace.on_took(took, may_rise, now);
+        if self.pace.is_alone() {
+            limited!(info, "frames are coded alone for now: this computer has no time to predict so many");
+        } else if let Some(effort) = effort {
             let average = self.pace.took();
             limited!(info, "motion is searched with {effort:?} effort at most from now on, {average:?} a frame");
         }

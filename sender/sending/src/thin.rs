@@ -13,16 +13,16 @@ use std::time::Duration;
 
 use common::units::Timestamp;
 
+use crate::pauses::Pauses;
+
 /// Share of the time between two frames above which a machine is too slow, percent.
 const SLOW: u32 = 90;
 /// Share, of the time between frames of twice the rate, below which it is fast enough for these, percent.
 const FAST: u32 = 60;
 /// Time for which it must have been too slow.
 const SLOW_FOR: Duration = Duration::from_secs(2);
-/// Time for which it must have been fast enough, at first and at most: each return that fails doubles it.
-const FAST_FOR: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(320)];
-/// A return that has gone well for so long has not failed.
-const WELL: Duration = Duration::from_secs(60);
+/// The first time for which it must have been fast enough, and the first pause without pictures.
+const PAUSE_FIRST: Duration = Duration::from_secs(10);
 /// Without a frame for longer, nothing is known.
 const PAUSE: Duration = Duration::from_secs(1);
 /// One in so many at least.
@@ -43,13 +43,13 @@ pub(crate) struct Thinning {
     /// Times since when frames take too long, or little.
     slow_since: Option<Timestamp>,
     fast_since: Option<Timestamp>,
-    fast_for: Duration,
-    /// Time of the last return to more frames.
-    returned: Option<Timestamp>,
+    /// The last of these is the time for which it must have been fast enough to return to more frames.
+    returns: Pauses,
     /// Pictures are given up where one in [`MOST`] is too many: sound goes on.
     gives_up: bool,
-    /// The end of the pause without any, if there has been one, and the length of the next one.
-    rest: (Option<Timestamp>, Duration),
+    /// The end of the pause without any, if there has been one.
+    rests_until: Option<Timestamp>,
+    rests: Pauses,
 }
 
 impl Thinning {
@@ -63,10 +63,10 @@ impl Thinning {
             at: Timestamp::default(),
             slow_since: None,
             fast_since: None,
-            fast_for: FAST_FOR[0],
-            returned: None,
+            returns: Pauses::new(PAUSE_FIRST),
             gives_up,
-            rest: (None, FAST_FOR[0]),
+            rests_until: None,
+            rests: Pauses::new(PAUSE_FIRST),
         }
     }
 
@@ -77,7 +77,7 @@ impl Thinning {
 
     /// Returns true while pictures are given up.
     pub(crate) fn rests(&self, now: Timestamp) -> bool {
-        self.rest.0.is_some_and(|until| now < until)
+        self.rests_until.is_some_and(|until| now < until)
     }
 
     /// Returns true if the picture taken at `capture` is to be coded.
@@ -111,17 +111,15 @@ impl Thinning {
         };
         let (slow, fast) = (lasted(&mut self.slow_since, is_slow), lasted(&mut self.fast_since, is_fast));
         if is_slow && slow >= SLOW_FOR && self.one_in < MOST {
-            let failed = self.returned.is_some_and(|returned| now.since(returned) < WELL);
-            self.fast_for = if failed { (2 * self.fast_for).min(FAST_FOR[1]) } else { FAST_FOR[0] };
+            self.returns.on_failure(now);
             self.one_in *= 2;
         } else if is_slow && slow >= SLOW_FOR && self.gives_up {
-            let (last, pause) = self.rest;
-            let went_well = last.is_some_and(|last| now.since(last) >= WELL);
-            let pause = if went_well { FAST_FOR[0] } else { pause };
-            self.rest = (Some(now + pause), (2 * pause).min(FAST_FOR[1]));
-        } else if is_fast && fast >= self.fast_for {
+            let until = now + self.rests.on_failure(now);
+            self.rests.on_trial(until);
+            self.rests_until = Some(until);
+        } else if is_fast && fast >= self.returns.last() {
             self.one_in /= 2;
-            self.returned = Some(now);
+            self.returns.on_trial(now);
         } else {
             return false;
         }
@@ -241,7 +239,7 @@ mod tests {
             let [(tenths, 1)] = run.seconds(400, 5)[..] else { panic!("no return") };
             pauses.push(tenths / 10);
             // The return ends in a machine that is too slow at once.
-            run.0.returned = Some(run.1);
+            run.0.returns.on_trial(run.1);
             assert!(matches!(run.seconds(10, 25)[..], [(20..=22, 2)]));
         }
         assert!(pauses.is_sorted() && pauses[0] <= 11 && pauses[5] >= 300, "{pauses:?}");
