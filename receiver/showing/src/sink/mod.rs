@@ -57,7 +57,7 @@ pub use self::spec::{HELP, SinkSpec, UnknownSink, open};
 pub use self::video_output::{VideoOutputError, VideoOutputProblem};
 pub use self::virtual_camera::VirtualCamera;
 #[cfg(feature = "window")]
-pub use self::window::{HeldWindow, Pick, SecondPlace, SecondWindow, Window};
+pub use self::window::{HeldWindow, Pick, SecondPlace, SecondWindow, TITLE, Window};
 pub use self::window_parts::WindowParts;
 
 /// Errors of opening or using a sink.

@@ -26,6 +26,7 @@ use sound::click::Metre;
 
 use self::composition::{Composition, comfortable};
 pub use self::held::HeldWindow;
+pub use self::pane::TITLE;
 use self::pane::{Key, Mouse, Pane};
 pub use self::second::{SecondPlace, SecondWindow};
 use self::with_minifb::MinifbPane;

@@ -1,10 +1,11 @@
 //! Pages over the picture of a call: how things stand, buttons, figures.
 
+use egui::accesskit::Live;
 use egui::{Align2, Area, CornerRadius, Frame, Margin, RichText, ScrollArea, Slider, Ui, vec2};
 use picture::effects::Effect;
 use showing::sink::{Press, Said};
 
-use super::parts::{aside, ending, field, middle, named, portrait, primary, quiet, switch};
+use super::parts::{aside, ending, field, named, portrait, primary, quiet, spoken, switch};
 use super::{LOW, Screens};
 use crate::balance;
 use crate::face::theme;
@@ -27,6 +28,9 @@ const EFFECTS: [(Effect, &str); 4] = [
     (Effect::StillNoise, "effect-still-noise"),
     (Effect::EvenLight, "effect-even-light"),
 ];
+
+/// A sentence: its name, and whether a screen reader says it by itself.
+type Sentence = (&'static str, RichText, Live);
 
 impl Screens {
     pub(super) fn over_picture(&mut self, ui: &mut Ui, call: &Said, facts: &Facts, pressed: &mut Vec<Press>) {
@@ -99,7 +103,9 @@ impl Screens {
                 veil(ui, &mut |ui| {
                     ui.set_width(wide);
                     ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
-                        sentences.iter().for_each(|sentence| middle(ui, sentence.clone()));
+                        ui.vertical_centered(|ui| {
+                            sentences.iter().for_each(|(name, text, live)| spoken(ui, *name, text.clone(), *live));
+                        });
                     });
                 });
             },
@@ -111,8 +117,9 @@ impl Screens {
         self.typed.adjusts && call.sends
     }
 
-    /// Returns what is said above the buttons: who records, what is wrong, and how things stand.
-    fn sentences(&self, call: &Said, facts: &Facts) -> Vec<RichText> {
+    /// Returns what is said above the buttons: who records, what is wrong, and how things stand, which a screen reader tells only when
+    /// it is asked, as figures change all the time.
+    fn sentences(&self, call: &Said, facts: &Facts) -> Vec<Sentence> {
         let InCall { they_hide, is_recording, they_record, trouble, .. } = &facts.call;
         let signs = [(*is_recording, "you-record"), (*they_record, "they-record"), (*they_hide, "they-hide")];
         let said: Vec<_> = signs.into_iter().filter(|(is_so, _)| *is_so).map(|(_, key)| self.words.say(key)).collect();
@@ -125,10 +132,12 @@ impl Screens {
         let sentence = if self.adjusts(call) { "" } else { sentence };
         let point = if is_recorded { "● " } else { "" };
         let said = (!said.is_empty()).then(|| format!("{point}{}", said.join(" · ")));
-        let said = said.map(|said| RichText::new(said).small().color(theme::BAD));
-        let trouble = trouble.as_ref().map(|trouble| RichText::new(trouble).color(theme::BAD));
+        let said = said.map(|said| ("signs", RichText::new(said).small().color(theme::BAD), Live::Polite));
+        let trouble =
+            trouble.as_ref().map(|trouble| ("trouble", RichText::new(trouble).color(theme::BAD), Live::Polite));
         let sentence = Some(self.words.of_engine(sentence)).filter(|sentence| !sentence.is_empty());
-        let sentence = sentence.map(|sentence| RichText::new(sentence).color(theme::QUIET));
+        let live = if call.message.is_some() || call.alert.is_some() { Live::Polite } else { Live::Off };
+        let sentence = sentence.map(|sentence| ("stands", RichText::new(sentence).color(theme::QUIET), live));
         said.into_iter().chain(trouble).chain(sentence).collect()
     }
 
@@ -163,7 +172,7 @@ impl Screens {
                 let title = RichText::new(self.words.of_name(if *rings { "rings-there" } else { "looking-for" }, name))
                     .heading()
                     .color(theme::TEXT);
-                ui.label(title);
+                spoken(ui, "calling", title, Live::Polite);
                 let seconds = facts.now_ms.saturating_sub(*since_ms) / 1000;
                 aside(ui, &self.words.with("looking-seconds", &[("seconds", seconds.into())]));
                 if seconds >= 8 && !rings {
@@ -172,15 +181,16 @@ impl Screens {
                 }
             }
             _ => {
-                ui.label(RichText::new(notice).size(17.0).color(theme::TEXT));
+                spoken(ui, "notice", RichText::new(notice).size(17.0).color(theme::TEXT), Live::Polite);
             }
         }
     }
 
     fn show_texts(&mut self, ui: &mut Ui, facts: &Facts) {
-        for (is_own, text) in facts.texts.iter().rev().take(TEXTS_MAX).rev() {
-            let colour = if *is_own { theme::QUIET } else { theme::TEXT };
-            ui.add(egui::Label::new(RichText::new(text).color(colour)).wrap());
+        for (number, (is_own, text)) in facts.texts.iter().enumerate().skip(facts.texts.len().saturating_sub(TEXTS_MAX))
+        {
+            let (colour, live) = if *is_own { (theme::QUIET, Live::Off) } else { (theme::TEXT, Live::Polite) };
+            spoken(ui, ("text", number), RichText::new(text).color(colour), live);
         }
         let entered = field(ui, "text", &self.words.say("say-something"), &mut self.typed.text, TEXT_MAX);
         if (entered || quiet(ui, "send", &self.words.say("send")).clicked()) && !self.typed.text.trim().is_empty() {

@@ -1,9 +1,10 @@
 //! The two pages by which people get to know each other: the one that makes a link, and the one that has got it.
 
 use common::reach::{NAME_MAX, told_name};
+use egui::accesskit::Live;
 use egui::{RichText, Spinner, TextEdit, Ui};
 
-use super::parts::{aside, card, code, field, heading, named, picture, primary, quiet, title};
+use super::parts::{aside, card, code, field, heading, named, picture, primary, quiet, spoken, title};
 use super::{Page, Screens, waits};
 use crate::face::theme;
 use crate::facts::{Act, Facts, Meeting};
@@ -95,7 +96,8 @@ impl Screens {
                 let link = self.typed.link.trim().to_owned();
                 let is_link = is_link(&link);
                 if !link.is_empty() && !is_link {
-                    ui.label(RichText::new(self.words.say("join-bad")).color(theme::BAD));
+                    let sentence = RichText::new(self.words.say("join-bad")).color(theme::BAD);
+                    spoken(ui, "join-bad", sentence, Live::Polite);
                 }
                 let named = facts.machine.name.is_empty() && self.show_own_name(ui);
                 let join =
@@ -159,7 +161,8 @@ impl Screens {
 
     fn show_failed(&self, ui: &mut Ui, meeting: &Meeting) {
         if let Meeting::Failed(why) = meeting {
-            ui.label(RichText::new(self.words.say("failed")).color(theme::BAD).family(theme::strong()));
+            let failed = RichText::new(self.words.say("failed")).color(theme::BAD).family(theme::strong());
+            spoken(ui, "failed", failed, Live::Assertive);
             ui.label(RichText::new(why).color(theme::TEXT));
         }
         debug_assert!(!waits(meeting));

@@ -8,7 +8,7 @@ mod settings;
 
 pub(crate) use self::meet::is_link;
 use egui::{Frame, Key, Margin, ScrollArea, Ui};
-use showing::sink::{Press, Said};
+use showing::sink::{Press, Said, TITLE};
 
 use crate::face::theme;
 use crate::facts::{Act, Facts, Meeting};
@@ -76,6 +76,7 @@ impl Screens {
 
     /// Shows the page of now, between calls.
     pub(crate) fn show(&mut self, ui: &mut Ui, facts: &Facts) {
+        name_window(ui);
         let wide = ui.available_width();
         let margin = if wide < 480.0 { 12 } else { 28 };
         let frame = Frame::NONE.fill(theme::GROUND).inner_margin(Margin::symmetric(margin, 18));
@@ -130,12 +131,18 @@ impl Screens {
 
     /// Shows what lies over the picture of a call.
     pub(crate) fn show_call(&mut self, ui: &mut Ui, call: &Said, facts: &Facts, pressed: &mut Vec<Press>) {
+        name_window(ui);
         self.over_picture(ui, call, facts, pressed);
     }
 
     fn say(&self, key: &str) -> String {
         self.words.say(key)
     }
+}
+
+/// Lets a screen reader know the window by the name that its frame shows.
+fn name_window(ui: &Ui) {
+    ui.ctx().accesskit_node_builder(egui::accesskit_root_id(), |window| window.set_label(TITLE));
 }
 
 /// Returns true while an introduction waits for something.

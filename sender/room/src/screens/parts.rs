@@ -1,5 +1,6 @@
 //! Parts that pages are put together of.
 
+use egui::accesskit::Live;
 use egui::{
     Align, AsIdSalt, Button, Color32, CornerRadius, Frame, Id, Layout, Margin, Response, RichText, Sense, Stroke,
     TextStyle, TextWrapMode, Ui, UiBuilder, Vec2, WidgetText, pos2, vec2,
@@ -110,14 +111,15 @@ fn sized(ui: &mut Ui, name: impl AsIdSalt, text: RichText, size: Vec2, look: imp
     seen(alone.add(Button::new(text).wrap_mode(TextWrapMode::Extend).min_size(place.size())))
 }
 
+/// Shows a sentence that a screen reader says as soon as it comes or changes. Its name is what it tells of.
+pub(super) fn spoken(ui: &mut Ui, name: impl AsIdSalt, sentence: RichText, live: Live) {
+    let shown = ui.scope_builder(by_name(name), |ui| ui.label(sentence)).inner;
+    ui.ctx().accesskit_node_builder(shown.id, |node| node.set_live(live));
+}
+
 /// Shows a sentence that is second.
 pub(super) fn aside(ui: &mut Ui, text: &str) {
     ui.label(RichText::new(text).color(theme::QUIET));
-}
-
-/// Shows a line in the middle.
-pub(super) fn middle(ui: &mut Ui, line: RichText) {
-    ui.vertical_centered(|ui| ui.label(line));
 }
 
 /// Shows the heading of a card.

@@ -1,9 +1,12 @@
 //! Those who are known, and the one who calls.
 
 use common::reach::NAME_MAX;
+use egui::accesskit::Live;
 use egui::{RichText, Ui};
 
-use super::parts::{aside, at_right, card, centred, ending, field, heading, mark, named, portrait, primary, quiet};
+use super::parts::{
+    aside, at_right, card, centred, ending, field, heading, mark, named, portrait, primary, quiet, spoken,
+};
 use super::{LOW, Page, Screens};
 use crate::face::theme;
 use crate::facts::{Act, Facts};
@@ -65,7 +68,7 @@ impl Screens {
         if let Some(news) = &facts.news {
             card(ui, |ui| {
                 ui.horizontal_wrapped(|ui| {
-                    ui.label(RichText::new(self.words.of_engine(news)).color(theme::TEXT));
+                    spoken(ui, "news", RichText::new(self.words.of_engine(news)).color(theme::TEXT), Live::Polite);
                     if quiet(ui, "close-news", &self.words.say("close")).clicked() {
                         self.acts.push(Act::Read);
                     }
@@ -220,7 +223,7 @@ impl Screens {
                 return;
             }
             Course::Failed(why) => {
-                ui.label(RichText::new(self.words.of_engine(why)).color(theme::BAD));
+                spoken(ui, "why", RichText::new(self.words.of_engine(why)).color(theme::BAD), Live::Polite);
             }
             Course::Tested(line) => {
                 for key in line.verdicts {
@@ -289,7 +292,8 @@ impl Screens {
         card(ui, |ui| {
             ui.vertical_centered(|ui| {
                 portrait(ui, name, if is_low { 44.0 } else { 84.0 }, None);
-                ui.label(RichText::new(self.words.of_name("ringing", name)).heading().color(theme::TEXT));
+                let rings = RichText::new(self.words.of_name("ringing", name)).heading().color(theme::TEXT);
+                spoken(ui, "rings", rings, Live::Assertive);
                 aside(ui, &self.words.say("ringing-what"));
                 ui.add_space(6.0);
                 let [taking, declining] = ["take", "decline"].map(|key| self.words.say(key));

@@ -1,9 +1,10 @@
 //! Camera, sound card and what this computer lacks: the first page of the first start, and the settings.
 
+use egui::accesskit::Live;
 use egui::{ProgressBar, RichText, Spinner, Ui};
 use shell::doctor::Status;
 
-use super::parts::{aside, card, heading, named, picture, primary, quiet, title};
+use super::parts::{aside, card, heading, named, picture, primary, quiet, spoken, title};
 use super::{Page, Screens};
 use crate::computer::trial::Standing;
 use crate::face::theme;
@@ -128,7 +129,7 @@ impl Screens {
         match (&machine.cameras, &machine.trouble) {
             (Some(cameras), _) if cameras.is_empty() => aside(ui, &self.words.say("camera-none")),
             (Some(_), Some(trouble)) => {
-                ui.label(RichText::new(self.words.of_engine(trouble)).color(theme::BAD));
+                spoken(ui, "trouble", RichText::new(self.words.of_engine(trouble)).color(theme::BAD), Live::Polite);
             }
             _ => {}
         }
@@ -166,7 +167,7 @@ impl Screens {
     fn show_checks(&mut self, ui: &mut Ui, machine: &Machine) {
         heading(ui, &self.words.say("computer"));
         if let Some(mended) = &machine.mended {
-            ui.label(RichText::new(self.words.of_engine(mended)).color(theme::ACCENT));
+            spoken(ui, "mended", RichText::new(self.words.of_engine(mended)).color(theme::ACCENT), Live::Polite);
         }
         let Some(checks) = &machine.checks else { return self.show_search(ui, "checking") };
         for Finding { name, status, detail, advice, mend } in checks {
@@ -177,7 +178,9 @@ impl Screens {
             };
             ui.horizontal_top(|ui| {
                 let sign = egui::Label::new(RichText::new(sign).color(colour).family(theme::strong()));
-                ui.add_sized([SIGN_WIDTH, 20.0], sign).on_hover_text(self.words.say(key));
+                let (sign, word) = (ui.add_sized([SIGN_WIDTH, 20.0], sign), self.words.say(key));
+                ui.ctx().accesskit_node_builder(sign.id, |node| node.set_value(&*word));
+                sign.on_hover_text(word);
                 ui.vertical(|ui| {
                     ui.spacing_mut().item_spacing.y = 2.0;
                     let title = TITLES.iter().find(|(known, _)| known == name).map(|(_, key)| self.words.say(key));

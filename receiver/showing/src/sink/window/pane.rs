@@ -7,7 +7,8 @@ use super::second::SecondWindow;
 use crate::sink::SinkError;
 use crate::sink::face::{Press, Said};
 
-pub(super) const TITLE: &str = "Duet";
+/// The name of each window.
+pub const TITLE: &str = "Duet";
 /// Size until the stream's is known, pixels.
 pub(super) const WAITING_SIZE: (usize, usize) = (1280, 720);
 
