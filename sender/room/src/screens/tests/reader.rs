@@ -1,4 +1,4 @@
-//! What a screen reader is told.
+//! The pages as a screen reader tells of them.
 
 use egui::accesskit::{Live, Role};
 
