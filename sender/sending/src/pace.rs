@@ -13,8 +13,9 @@
 //! | so little, for some turns, that those of higher rungs should take less than their share | up, half of the way to the highest of these |
 //! | more than its share on the lowest rung, for two turns, and there are the bits for it | frames alone for a [pause](Pauses) |
 //!
-//! With the bits for it, three frames in a row that take too long are enough for that, after a start, and two where they are the first ones. After it, and after so many frames
-//! coded alone for other reasons that nothing is known of predicted ones, the lowest rung comes first.
+//! With the bits for it, three frames in a row that take too long are enough for that, after a start, and two where they are the first
+//! ones. After it, and after so many frames coded alone for other reasons that nothing is known of predicted ones, the lowest rung
+//! comes first.
 
 use std::time::Duration;
 

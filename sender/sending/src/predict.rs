@@ -234,7 +234,9 @@ impl StreamEncoder {
         self.settle()?;
         let has_more = |most: usize| matches!(target, Target::Bytes(bytes) if bytes > most);
         self.is_small = !has_more(self.bytes_most);
-        self.pace.set_has_bits(has_more(self.bytes_alone[usize::from(self.pace.is_alone())]));
+        // Without a clock each frame has the time that it takes.
+        let is_timed = self.search_time.is_some();
+        self.pace.set_has_bits(is_timed && has_more(self.bytes_alone[usize::from(self.pace.is_alone())]));
         if !self.predicts() {
             return Ok(None);
         }
@@ -455,6 +457,28 @@ pub(crate) mod tests {
         let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
         let (_, frame) = sender.code(picture, Target::Bytes(900), Timestamp::from_us(3_000_000)).unwrap();
         assert_eq!((frame.reference, sender.counters().mismatches), (0, 1));
+    }
+
+    #[test]
+    fn a_slow_computer_codes_frames_alone_where_time_counts_and_they_have_the_bits_for_it() {
+        let params = params();
+        let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
+        let mut alone = |is_live: bool, bytes: usize| {
+            let encoder = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap().only_where_worth_it();
+            let mut sender = if is_live { encoder.in_real_time() } else { encoder };
+            let coded = (0..120_u32).filter(|&step| {
+                let now = Timestamp::from_us(33_333 * u64::from(step));
+                pattern.draw(step, 0, &mut data);
+                let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+                sender.code(picture, Target::Bytes(bytes), now).unwrap();
+                let is_alone = !sender.predicts();
+                sender.on_took(Duration::from_secs(1), true, now);
+                is_alone
+            });
+            coded.count()
+        };
+        // 0.2 and 0.14 bit per pixel; the way down and two turns of the lowest rung are 56 frames.
+        assert_eq!([(true, 192), (true, 134), (false, 192)].map(|(is_live, bytes)| alone(is_live, bytes)), [64, 0, 0]);
     }
 
     /// The state of a frame of many bits is not computed before a frame may refer to it.
