@@ -14,8 +14,8 @@
 //! | more than its share on the lowest rung, for two turns, and there are the bits for it | frames alone for a [pause](Pauses) |
 //!
 //! With the bits for it, three frames in a row that take too long are enough for that, after a start, and two where they are the first
-//! ones. After it, and after so many frames coded alone for other reasons that nothing is known of predicted ones, the lowest rung
-//! comes first.
+//! ones. After it the lowest rung comes first, as it does for frames with the bits for it after so many coded alone for other reasons that
+//! nothing is known of predicted ones.
 
 use std::time::Duration;
 
@@ -196,9 +196,6 @@ impl Pace {
     pub(crate) fn on_alone(&mut self, may_rise: bool, now: Timestamp) {
         self.coded = (self.coded + 1).min(PERIOD);
         self.alone = (self.alone + 1).min(PERIOD);
-        if self.alone == PERIOD {
-            self.begin();
-        }
         if may_rise && self.alone_until.take_if(|until| now >= *until).is_some() {
             self.pauses.on_trial(now);
         }
@@ -217,6 +214,13 @@ impl Pace {
     /// Returns the same of another rung.
     fn took_on(&self, rung: usize) -> Duration {
         self.took * cost_of(RUNGS[rung]) / cost_of(RUNGS[LOW])
+    }
+
+    /// Notes that the next frame is predicted. After many that were not, a frame that might as well be coded alone is not worth a late one.
+    pub(crate) fn on_predicted(&mut self) {
+        if self.has_bits && self.alone == PERIOD {
+            self.begin();
+        }
     }
 
     /// Begins anew, with the lowest rung.
@@ -432,13 +436,15 @@ mod tests {
     }
 
     #[test]
-    fn after_many_frames_coded_alone_the_lowest_rung_comes_first() {
-        let mut pace = Pace::new(Limits::SPARE, INTERVAL);
-        for frames in [PERIOD - 1, PERIOD] {
-            assert_eq!(pace.turns(1, 20), [LOW]);
+    fn after_many_frames_coded_alone_those_with_the_bits_for_it_begin_with_the_lowest_rung() {
+        for (frames, has_bits, rung) in [(PERIOD - 1, true, LOW), (PERIOD, true, 0), (PERIOD, false, LOW)] {
+            let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+            pace.set_has_bits(true);
             (0..frames).for_each(|_| pace.on_alone(true, Timestamp::default()));
+            pace.set_has_bits(has_bits);
+            pace.on_predicted();
+            assert_eq!(pace.rung, rung, "{frames} frames alone, has the bits: {has_bits}");
         }
-        assert_eq!(pace.rung, 0);
     }
 
     #[test]

@@ -240,6 +240,7 @@ impl StreamEncoder {
         if !self.predicts() {
             return Ok(None);
         }
+        self.pace.on_predicted();
         if let Some(time) = self.search_time {
             self.encoder.set_search(self.pace.effort(), Some(time));
         }
