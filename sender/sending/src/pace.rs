@@ -1,21 +1,22 @@
 //! The governor of time: how much is done to find motion, so that a frame is coded in its time, whatever the machine.
 //!
 //! A frame's time is latency, and medium effort saves some 4 % of the bits for twice the search: live pictures begin with low effort.
-//! Below it a ladder of [`RUNGS`] leads down to pictures in which nothing moves, each a little worse than the one above it, since the
+//! Below it a ladder of [`RUNGS`] leads down to pictures of which one in [`PERIOD`] is searched for motion, each a little worse than the one above it, since the
 //! frames of a rung take turns with two efforts. All are predicted: a frame is coded alone where that needs fewer bits. Where the lowest
 //! rung takes too long, frames that have the bits for it are coded alone, which takes least; with fewer bits, or where that takes too
 //! long as well, fewer pictures are coded ([`crate::thin`]).
 //!
 //! | a turn's frames take, of the time between two | from then on |
 //! |---|---|
-//! | more than all of it | three rungs down |
+//! | more than all of it; at a start, one frame half as much again | three rungs down |
 //! | more than a rung's share, which is the larger the lower it is: there a rung is worth more | one down |
 //! | so little, for some turns, that those of higher rungs should take less than their share | up, half of the way to the highest of these |
 //! | more than its share on the lowest rung, for two turns, and there are the bits for it | frames alone for a [pause](Pauses) |
 //!
-//! With the bits for it, three frames in a row that take too long are enough for that, after a start, and two where they are the first
-//! ones. After it the lowest rung comes first, as it does for frames with the bits for it after so many coded alone for other reasons that
-//! nothing is known of predicted ones.
+//! With the bits for it, three frames in a row that take too long are enough for that, after a start. After it a trial begins, on the lowest
+//! rung, which two such frames end: the second one comes a while after the first one, so that no two pictures in a row are late. After many
+//! frames coded alone for other reasons, those with the bits for it begin with a trial, too; with the pause if the last predicted ones took
+//! more than the share of low effort.
 
 use std::time::Duration;
 
@@ -28,8 +29,7 @@ use crate::pauses::Pauses;
 type Rung = (u32, [Effort; 2]);
 
 /// From nothing to most.
-const RUNGS: [Rung; 18] = [
-    (0, [Effort::Still, Effort::Near]),
+const RUNGS: [Rung; 17] = [
     (1, [Effort::Still, Effort::Near]),
     (2, [Effort::Still, Effort::Near]),
     (4, [Effort::Still, Effort::Near]),
@@ -49,12 +49,13 @@ const RUNGS: [Rung; 18] = [
     (64, [Effort::Low, Effort::Medium]),
 ];
 /// The rung of low effort.
-const LOW: usize = 13;
+const LOW: usize = 12;
 /// Frames after which a rung begins anew.
 const PERIOD: u32 = 64;
-/// The first time for which frames are coded alone: a trial of predicted ones makes some five late, which is not to be seen in one
-/// picture in a hundred.
+/// The first time for which frames are coded alone: a trial of predicted ones makes two late.
 const PAUSE_FIRST: Duration = Duration::from_secs(20);
+/// The same between the two.
+const PAUSE_OF_TRIAL: Duration = Duration::from_secs(1);
 /// Frames of a turn.
 const TURN: u32 = 8;
 
@@ -116,6 +117,8 @@ pub(crate) struct Pace {
     /// share of the lowest rung.
     slow: u32,
     late: u32,
+    /// True from a pause, or the begin of a trial, until a predicted frame is in time.
+    is_trial: bool,
     /// Frames in a row that were coded alone.
     alone: u32,
     /// Frames of the stream, [`PERIOD`] at most.
@@ -154,6 +157,7 @@ impl Pace {
             calm: 0,
             slow: 0,
             late: 0,
+            is_trial: false,
             alone: 0,
             coded: 0,
             has_bits: false,
@@ -216,19 +220,31 @@ impl Pace {
         self.took * cost_of(RUNGS[rung]) / cost_of(RUNGS[LOW])
     }
 
-    /// Notes that the next frame is predicted. After many that were not, a frame that might as well be coded alone is not worth a late one.
-    pub(crate) fn on_predicted(&mut self) {
+    /// Notes that the next frame, at `now`, is to be predicted; returns false if it is coded alone nevertheless. After many that were not
+    /// predicted, a frame that might as well be coded alone is not worth a late one.
+    pub(crate) fn on_predicted(&mut self, now: Timestamp) -> bool {
         if self.has_bits && self.alone == PERIOD {
-            self.begin();
+            if !self.is_trial && self.takes_more(LOW, self.limits.of(LOW)) {
+                self.stop(now);
+            } else {
+                self.begin_trial();
+            }
         }
+        !self.is_alone()
+    }
+
+    /// Codes frames alone for a pause, and tries predicted ones after it.
+    fn stop(&mut self, now: Timestamp) {
+        self.alone_until = Some(now + self.pauses.on_failure(now));
+        self.begin_trial();
     }
 
     /// Begins anew, with the lowest rung.
-    fn begin(&mut self) {
+    fn begin_trial(&mut self) {
         (self.rung, self.frames, self.sum) = (0, 0, Duration::ZERO);
         (self.calm, self.slow) = (0, 0);
         // If two are late, the third one need not be.
-        self.late = 1;
+        (self.is_trial, self.late) = (true, 1);
     }
 
     /// Notes that a predicted frame took so long, which ended at `now`; `may_rise`: more may be done than before. Returns the highest
@@ -248,9 +264,16 @@ impl Pace {
             self.slow = if takes_more && self.rung == 0 { self.slow + 1 } else { 0 };
         }
         if self.has_bits && (self.late >= Self::LATE || self.slow >= Self::SLOW) {
-            self.alone_until = Some(now + self.pauses.on_failure(now));
-            self.begin();
+            self.stop(now);
             return None;
+        }
+        self.is_trial &= self.late > 0;
+        if self.is_trial && self.has_bits {
+            self.alone_until = Some(now + PAUSE_OF_TRIAL);
+            return None;
+        }
+        if self.coded < PERIOD && 2 * took > 3 * self.interval {
+            self.rung = self.rung.saturating_sub(Self::FAR);
         }
         if !is_turn {
             return None;
@@ -349,10 +372,10 @@ mod tests {
     fn a_slow_machine_searches_less_and_a_fast_one_more() {
         let mut pace = Pace::new(Limits::ASKED, INTERVAL);
         assert_eq!(pace.turns(50, 25), [LOW; 50], "as long as frames are faster than they come");
-        assert_eq!(pace.turns(3, 28), [12, 11, 10]);
-        assert_eq!(pace.turns(5, 40), [7, 4, 1, 0, 0]);
+        assert_eq!(pace.turns(3, 28), [11, 10, 9]);
+        assert_eq!(pace.turns(5, 40), [6, 3, 0, 0, 0]);
         assert!(pace.is_least() && pace.effort() == Effort::Still);
-        assert_eq!(pace.turns(13, 20), [0, 0, 0, 4, 4, 4, 4, 6, 6, 6, 6, 7, 7], "half of the way each time");
+        assert_eq!(pace.turns(13, 20), [0, 0, 0, 3, 3, 3, 3, 5, 5, 5, 5, 6, 6], "half of the way each time");
         assert_eq!(pace.turns(200, 10)[199], LOW, "and no more");
         assert_eq!(pace.turns(200, 6)[199], RUNGS.len() - 1);
         assert_eq!(pace.turns(20, 15), [RUNGS.len() - 1; 20]);
@@ -377,7 +400,7 @@ mod tests {
             assert!(pace.is_least());
         }
         pace.frames = 0;
-        assert_eq!(pace.turns(4, 5), [0, 0, 0, 7], "calm is counted from then on");
+        assert_eq!(pace.turns(4, 5), [0, 0, 0, 6], "calm is counted from then on");
     }
 
     /// A stall, and a loss of which the pictures of a round trip are computed anew.
@@ -385,6 +408,7 @@ mod tests {
     fn a_late_frame_is_one_however_long_it_took() {
         for limits in [Limits::ASKED, Limits::SPARE] {
             let mut pace = Pace::new(limits, INTERVAL);
+            pace.turns(PERIOD / TURN, 13);
             for frame in 0..900 {
                 let ms = if frame % 21 == 0 { 2_000 } else { 13 };
                 pace.on_took(Duration::from_millis(ms), true, Timestamp::default());
@@ -418,8 +442,8 @@ mod tests {
         pace.set_has_bits(true);
         assert!(!pace.is_least(), "there is less to do");
         let trials = minute(&mut pace, 60, 30, true);
-        // The first trial ends after two frames.
-        assert_eq!(trials, [(0, true), (200, false), (201, true)]);
+        // The first trial is one frame, and one more a second later.
+        assert_eq!(trials, [(0, true), (200, false), (200, true), (211, false), (211, true)]);
         assert!(pace.is_least() && pace.is_alone());
         // The pause of 40 s is over, but there are too few pictures.
         assert_eq!(minute(&mut pace, 120, 30, false), []);
@@ -429,31 +453,76 @@ mod tests {
         assert_eq!(minute(&mut pace, 180, 30, true), []);
         // A trial that goes well.
         pace.set_has_bits(true);
-        assert_eq!(minute(&mut pace, 240, 40, true), [(0, true), (200, false), (201, true)]);
+        let trials = minute(&mut pace, 240, 40, true);
+        assert_eq!(trials, [(0, true), (200, false), (200, true), (211, false), (211, true)]);
         let trials = minute(&mut pace, 300, 15, true);
         assert!(matches!(trials[..], [(_, false)]) && pace.rung == LOW, "{trials:?}, {}", pace.rung);
         assert_eq!(minute(&mut pace, 360, 15, true), []);
     }
 
     #[test]
-    fn after_many_frames_coded_alone_those_with_the_bits_for_it_begin_with_the_lowest_rung() {
-        for (frames, has_bits, rung) in [(PERIOD - 1, true, LOW), (PERIOD, true, 0), (PERIOD, false, LOW)] {
+    fn after_many_frames_coded_alone_those_with_the_bits_for_it_begin_with_a_trial() {
+        let cases = [(PERIOD - 1, true, LOW), (PERIOD, true, 0), (PERIOD, false, LOW)];
+        for (frames, has_bits, rung) in cases {
             let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+            pace.turns(1, 20);
             pace.set_has_bits(true);
             (0..frames).for_each(|_| pace.on_alone(true, Timestamp::default()));
             pace.set_has_bits(has_bits);
-            pace.on_predicted();
+            assert!(pace.on_predicted(Timestamp::default()));
             assert_eq!(pace.rung, rung, "{frames} frames alone, has the bits: {has_bits}");
         }
     }
 
+    /// What is known of predicted frames spares the trial, until the pause is over.
     #[test]
-    fn frames_that_are_late_while_both_ends_start_count_for_nothing_but_their_turn() {
+    fn a_trial_waits_for_a_pause_where_low_effort_took_too_long() {
+        let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+        pace.turns(1, 25);
+        pace.set_has_bits(true);
+        let predicted = (0..900).map(|frame| {
+            let now = Timestamp::from_us(33_333 * frame);
+            let is_predicted = !pace.is_alone() && frame >= 64 && pace.on_predicted(now);
+            pace.on_alone(true, now);
+            is_predicted
+        });
+        // 64 frames, and 20 s.
+        assert_eq!(predicted.take_while(|is_predicted| !is_predicted).count(), 64 + 602);
+        assert_eq!((pace.rung, pace.is_alone()), (0, false));
+    }
+
+    /// A late frame that is the computer's, or a loss's, ends no trial.
+    #[test]
+    fn one_late_frame_ends_no_trial() {
+        let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+        pace.set_has_bits(true);
+        minute(&mut pace, 0, 30, true);
+        let mut predicted = Vec::new();
+        for frame in 0..1_800 {
+            let now = Timestamp::from_us(60_000_000 + 33_333 * frame);
+            if pace.is_alone() {
+                pace.on_alone(true, now);
+                continue;
+            }
+            pace.on_took(Duration::from_millis(if predicted.is_empty() { 30 } else { 10 }), true, now);
+            predicted.push(frame);
+        }
+        // A second lies between the first and the second.
+        let apart: std::collections::BTreeMap<_, _> =
+            predicted.windows(2).map(|pair| (pair[1] - pair[0], pair[0])).collect();
+        // A second, from the first to the second one.
+        assert_eq!(apart.into_iter().collect::<Vec<_>>(), [(1, 1_799 - 1), (32, predicted[0])]);
+    }
+
+    /// A line's rate is found in the first second, and a computer that lags looks like a line that does.
+    #[test]
+    fn late_frames_at_a_start_lead_down_at_once_and_end_no_prediction() {
         let mut pace = Pace::new(Limits::SPARE, INTERVAL);
         pace.set_has_bits(true);
         for frame in 0..PERIOD + 3 {
-            let ms = if frame % 8 < 3 { 34 } else { 5 };
+            let ms = if frame % 8 < 3 { 51 } else { 5 };
             assert!(!pace.is_alone(), "frame {frame}");
+            assert_eq!(pace.rung, [12, 9, 6, 3].get(frame as usize).copied().unwrap_or(pace.rung), "frame {frame}");
             pace.on_took(Duration::from_millis(ms), true, Timestamp::default());
         }
         assert!(pace.is_alone());
