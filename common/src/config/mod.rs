@@ -3,6 +3,7 @@
 //! [`read()`] reads a file's text by the [`table`] of keys, defaults filled in; flags are laid over the result; then
 //! [`resolve_sender`] and [`resolve_receiver`] check every value once.
 
+mod choice;
 mod error;
 mod hint;
 mod read;

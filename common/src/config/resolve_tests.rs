@@ -1,5 +1,7 @@
 use super::super::{parse_receiver, parse_sender};
 use super::*;
+use crate::config::resolved::{LinkMode, Turn};
+use crate::path::ways::Kind;
 
 const KEY: &str = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 
