@@ -1,10 +1,10 @@
 //! The governor of time: how much is done to find motion, so that a frame is coded in its time, whatever the machine.
 //!
 //! A frame's time is latency, and medium effort saves some 4 % of the bits for twice the search: live pictures begin with low effort.
-//! Below it a ladder of [`RUNGS`] leads down to pictures of which one in [`PERIOD`] is searched for motion, each a little worse than the one above it, since the
-//! frames of a rung take turns with two efforts. All are predicted: a frame is coded alone where that needs fewer bits. Where the lowest
-//! rung takes too long, frames that have the bits for it are coded alone, which takes least; with fewer bits, or where that takes too
-//! long as well, fewer pictures are coded ([`crate::thin`]).
+//! Below it a ladder of [`RUNGS`] leads down to pictures of which one in [`PERIOD`] is searched for motion, each a little worse than the
+//! one above it, since the frames of a rung take turns with two efforts. All are predicted: a frame is coded alone where that needs fewer
+//! bits. Where the lowest rung takes too long, frames that have the bits for it are coded alone, which takes least; with fewer bits, or
+//! where that takes too long as well, fewer pictures are coded ([`crate::thin`]).
 //!
 //! | a turn's frames take, of the time between two | from then on |
 //! |---|---|
@@ -474,7 +474,7 @@ mod tests {
         }
     }
 
-    /// What is known of predicted frames spares the trial, until the pause is over.
+    /// The time of earlier predicted frames spares the trial, until the pause is over.
     #[test]
     fn a_trial_waits_for_a_pause_where_low_effort_took_too_long() {
         let mut pace = Pace::new(Limits::SPARE, INTERVAL);

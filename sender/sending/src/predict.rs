@@ -237,7 +237,11 @@ impl StreamEncoder {
         // Without a clock each frame has the time that it takes.
         let is_timed = self.search_time.is_some();
         self.pace.set_has_bits(is_timed && has_more(self.bytes_alone[usize::from(self.pace.is_alone())]));
-        if !self.predicts() || !self.pace.on_predicted(now) {
+        if !self.predicts() {
+            return Ok(None);
+        }
+        if !self.pace.on_predicted(now) {
+            tell_alone();
             return Ok(None);
         }
         if let Some(time) = self.search_time {
@@ -285,7 +289,7 @@ impl StreamEncoder {
         }
         let effort = self.pace.on_took(took, may_rise, now);
         if self.pace.is_alone() {
-            limited!(info, "frames are coded alone for now: this computer has no time to predict so many");
+            tell_alone();
         } else if let Some(effort) = effort {
             let average = self.pace.took();
             limited!(info, "motion is searched with {effort:?} effort at most from now on, {average:?} a frame");
@@ -318,6 +322,10 @@ impl StreamEncoder {
     pub fn counters(&self) -> PredictionCounters {
         self.receivers.counters()
     }
+}
+
+fn tell_alone() {
+    limited!(info, "frames are coded alone for now: this computer has no time to predict so many");
 }
 
 #[cfg(test)]
