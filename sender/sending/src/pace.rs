@@ -13,10 +13,10 @@
 //! | so little, for some turns, that those of higher rungs should take less than their share | up, half of the way to the highest of these |
 //! | more than its share on the lowest rung, for two turns, and there are the bits for it | frames alone for a [pause](Pauses) |
 //!
-//! With the bits for it, three frames in a row that take too long are enough for that, after a start. After it a trial begins, on the lowest
-//! rung, which two such frames end: the second one comes a while after the first one, so that no two pictures in a row are late. After many
-//! frames coded alone for other reasons, those with the bits for it begin with a trial, too; with the pause if the last predicted ones took
-//! more than the share of low effort.
+//! With the bits for it, three frames in a row that take too long are enough for that, after a start. After the pause a trial begins, on the
+//! lowest rung. Two such frames end it: the second one comes a second after the first one, so that no two pictures in a row are late.
+//! After many frames coded alone for other reasons, those with the bits for it begin with a trial, too; with the pause if the last
+//! predicted ones took more than the share of low effort.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ const LOW: usize = 12;
 const PERIOD: u32 = 64;
 /// The first time for which frames are coded alone: a trial of predicted ones makes two late.
 const PAUSE_FIRST: Duration = Duration::from_secs(20);
-/// The same between the two.
+/// The time between these two.
 const PAUSE_OF_TRIAL: Duration = Duration::from_secs(1);
 /// Frames of a turn.
 const TURN: u32 = 8;
@@ -507,7 +507,6 @@ mod tests {
             pace.on_took(Duration::from_millis(if predicted.is_empty() { 30 } else { 10 }), true, now);
             predicted.push(frame);
         }
-        // A second lies between the first and the second.
         let apart: std::collections::BTreeMap<_, _> =
             predicted.windows(2).map(|pair| (pair[1] - pair[0], pair[0])).collect();
         // A second, from the first to the second one.
