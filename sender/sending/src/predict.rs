@@ -489,6 +489,35 @@ pub(crate) mod tests {
         assert_eq!([(true, 192), (true, 134), (false, 192)].map(|(is_live, bytes)| alone(is_live, bytes)), [104, 0, 0]);
     }
 
+    #[test]
+    fn no_frame_is_predicted_before_a_pause_where_earlier_ones_took_too_long() {
+        let (params, pattern) = (params(), Pattern::new(params().size, params().frame_rate));
+        let references = [20, 25].map(|ms| {
+            let encoder = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap();
+            let (mut sender, mut data) = (encoder.only_where_worth_it().in_real_time(), Vec::new());
+            let mut decoder = Decoder::open(&params, BackendChoice::Cpu).unwrap();
+            let mut held: Held<State> = Held::new(15);
+            let code = |step: u32| {
+                let now = Timestamp::from_us(33_333 * u64::from(step));
+                // 0.1 bit per pixel, then 2, then 0.2.
+                let bytes = match step {
+                    ..9 => 96,
+                    9..79 => 1_920,
+                    _ => 192,
+                };
+                pattern.draw(step, 0, &mut data);
+                let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+                let (id, frame) = sender.code(picture, Target::Bytes(bytes), now).unwrap();
+                sender.on_took(Duration::from_millis(ms), true, now);
+                let (report, _) = arrive((id, &frame), &mut decoder, &mut held);
+                sender.on_told(Told::Report(report, now));
+                frame.reference
+            };
+            (0..90).map(code).skip(79).collect::<Vec<_>>()
+        });
+        assert!(references[0].iter().all(|&age| age == 1) && references[1] == [0; 11], "{references:?}");
+    }
+
     /// The state of a frame of many bits is not computed before a frame may refer to it.
     #[test]
     fn frames_of_many_bits_cost_no_state_and_can_be_referred_to() {

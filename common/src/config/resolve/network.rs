@@ -12,6 +12,12 @@ use crate::reach::FOUND_MAX;
 
 /// Nodes by which the DHT is entered, at most.
 const DHT_NODES_MAX: usize = 8;
+/// Longest name or password at a relay, bytes.
+const TURN_WORD_MAX: usize = 256;
+/// Machines at most that are told that this one is in a call.
+const OTHERS_MAX: usize = 32;
+/// What is wrong where nobody is known.
+const NOBODY_TO_MEET: &str = "`meet` needs a peer: type `invite` on one side and `join` on the other";
 
 /// UDP port of a listener that names none.
 pub const DEFAULT_PORT: u16 = 4820;
@@ -96,11 +102,6 @@ pub fn with_port(address: &str) -> Option<String> {
         Some(_) => None,
     }
 }
-
-/// Machines at most that are told that this one is in a call.
-const OTHERS_MAX: usize = 32;
-
-const NOBODY_TO_MEET: &str = "`meet` needs a peer: type `invite` on one side and `join` on the other";
 
 /// Values of `mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,9 +245,6 @@ pub(super) fn turn(file: &ConfigFile) -> Result<Turn, ConfigError> {
     }
     Ok(Turn { servers, user, password: Password(password), ports: first..=last })
 }
-
-/// Longest name or password at a relay, bytes.
-const TURN_WORD_MAX: usize = 256;
 
 pub(super) fn metrics(address: &str) -> Result<SocketAddr, ConfigError> {
     address.parse().map_err(|_| {
