@@ -16,7 +16,7 @@ const DHT_NODES_MAX: usize = 8;
 const TURN_WORD_MAX: usize = 256;
 /// Machines at most that are told that this one is in a call.
 const OTHERS_MAX: usize = 32;
-/// What is wrong where nobody is known.
+/// Names what is wrong where nobody is known.
 const NOBODY_TO_MEET: &str = "`meet` needs a peer: type `invite` on one side and `join` on the other";
 
 /// UDP port of a listener that names none.
