@@ -138,9 +138,8 @@ impl RateControl {
         coder.code(0..fine, step, front)?;
         coder.code(fine..blocks, step.coarser(), back)?;
         let total = cost(&self.lengths);
-        let far = distance(total, budget);
-        let mut header = if far > 1 {
-            step = self.approach(coder, if total > budget { up(step, far) } else { down(step, far) }, budget)?;
+        let mut header = if distance(total, budget) > 1 {
+            step = self.approach(coder, step, budget)?;
             FrameHeader { step, fine_blocks: blocks as u32 }
         } else if total > budget {
             self.coarsen(coder, step, fine, budget)?
@@ -162,39 +161,53 @@ impl RateControl {
         }
     }
 
-    /// Codes whole frames, first at `step`, until one is near `budget`; returns its step.
+    /// Codes whole frames until one is near `budget`, or the next step is beyond it, after one at `step`, and partly at the next coarser
+    /// one, was not; returns its step.
+    ///
+    /// Over the steps bytes fall slowly or, where a prediction is exact, all at once. So a jump is short at first and goes by the two
+    /// last sizes then; and between a step that is too fine and one that fits it goes to the middle if theirs have not halved what lies
+    /// between.
     fn approach(
         &mut self,
         coder: &mut impl BlockCoder,
         mut step: StepIndex,
         budget: usize,
     ) -> Result<StepIndex, EncodeError> {
-        let blocks = coder.block_count();
-        // Steps known to be too fine and to fit.
-        let (mut too_fine, mut fits) = (None, None);
+        let (blocks, wanted) = (coder.block_count(), log2(budget));
+        let mut size = log2(cost(&self.lengths));
+        // Steps known to be too fine and to fit, and their sizes.
+        let [mut too_fine, mut fits] =
+            if size > wanted { [Some((step, size)), None] } else { [None, Some((step.coarser(), size))] };
+        let mut jump = (wanted.abs_diff(size) / LOG_INDEX).clamp(1, JUMP_FIRST);
+        let (mut width_before, mut is_whole) = (u32::MAX, false);
         loop {
-            coder.code(0..blocks, step, &mut self.lengths)?;
-            let total = cost(&self.lengths);
-            if total > budget {
-                too_fine = Some(step)
-            } else {
-                fits = Some(step)
-            }
-            let far = distance(total, budget);
-            let jump = match (too_fine, fits) {
-                _ if far <= 1 => None,
-                (Some(fine), Some(coarse)) if coarse.index() - fine.index() <= 1 => None,
-                (Some(fine), Some(coarse)) => Some(if total > budget {
-                    up(step, far).min(coarse.finer())
-                } else {
-                    down(step, far).max(fine.coarser())
-                }),
-                _ => Some(if total > budget { up(step, far) } else { down(step, far) }),
+            let next = match (too_fine, fits) {
+                (Some((fine, more)), Some((coarse, less))) => {
+                    let width = u32::from(coarse.index().saturating_sub(fine.index()));
+                    if width <= 1 {
+                        return Ok(step);
+                    }
+                    let by_size = width * (more - wanted) / more.saturating_sub(less).max(1);
+                    let is_slow = 2 * width > width_before;
+                    width_before = width;
+                    up(fine, if is_slow { width / 2 } else { by_size.clamp(1, width - 1) })
+                }
+                (Some(_), None) => up(step, jump),
+                (None, _) => down(step, jump),
             };
-            match jump {
-                Some(next) if next != step => step = next,
-                _ => return Ok(step),
+            if next == step && is_whole {
+                return Ok(step);
             }
+            coder.code(0..blocks, next, &mut self.lengths)?;
+            let (total, before) = (cost(&self.lengths), size);
+            (step, size, is_whole) = (next, log2(total), true);
+            if distance(total, budget) <= 1 {
+                return Ok(step);
+            }
+            let side = if total > budget { &mut too_fine } else { &mut fits };
+            *side = Some((step, size));
+            let gained = wanted.abs_diff(before).saturating_sub(wanted.abs_diff(size)).max(1);
+            jump = (jump * wanted.abs_diff(size) / gained).clamp(1, 2 * jump);
         }
     }
 
@@ -283,6 +296,11 @@ const _: () =
 /// Sixteenths that are no reason to begin elsewhere: frames do not use all of their budget.
 const PARTS_IGNORED: u32 = 2;
 
+/// What an index leaves usually, as [`log2`] counts: a seventh of a half.
+const LOG_INDEX: u32 = 256 / 7;
+/// The first jump from a step to another, at most.
+const JUMP_FIRST: u32 = 8;
+
 /// Limit of a budget, more bytes than any frame has.
 const BYTES_MAX: usize = 1 << 40;
 
@@ -300,14 +318,20 @@ fn times_smaller(total: usize, budget: usize, share: u64) -> u32 {
 }
 
 /// Returns about how many step indices lie between the sizes `total` and `budget`, at least 1.
-fn distance(total: usize, budget: usize) -> u8 {
-    times_smaller(total, budget, INDEX).clamp(1, StepIndex::MAX.index().into()) as u8
+fn distance(total: usize, budget: usize) -> u32 {
+    times_smaller(total, budget, INDEX).max(1)
 }
 
-fn up(step: StepIndex, by: u8) -> StepIndex {
-    StepIndex::new(step.index().saturating_add(by)).unwrap_or(StepIndex::MAX)
+/// Returns the logarithm of a size to the base 2, in parts of 256, within 23 of them.
+fn log2(bytes: usize) -> u32 {
+    let bytes = bytes.clamp(1, BYTES_MAX) as u64;
+    (bytes.ilog2() << 8) + ((bytes << 8 >> bytes.ilog2()) & 0xff) as u32
 }
 
-fn down(step: StepIndex, by: u8) -> StepIndex {
-    StepIndex::new(step.index().saturating_sub(by)).unwrap_or(StepIndex::MIN)
+fn up(step: StepIndex, by: u32) -> StepIndex {
+    u8::try_from(u32::from(step.index()) + by).ok().and_then(StepIndex::new).unwrap_or(StepIndex::MAX)
+}
+
+fn down(step: StepIndex, by: u32) -> StepIndex {
+    u8::try_from(u32::from(step.index()).saturating_sub(by)).ok().and_then(StepIndex::new).unwrap_or(StepIndex::MIN)
 }
