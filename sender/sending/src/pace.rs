@@ -13,8 +13,9 @@
 //! | so little, for some turns, that those of higher rungs should take less than their share | up, half of the way to the highest of these |
 //! | more than its share on the lowest rung, for two turns, and there are the bits for it | frames alone for a [pause](Pauses) |
 //!
-//! With the bits for it, three frames in a row that take too long are enough for that, after a start. After the pause a trial begins, on the
-//! lowest rung. Two such frames end it: the second one comes a second after the first one, so that no two pictures in a row are late.
+//! With the bits for it, three frames in a row that take too long are enough for that, after a start. At a start, three on the lowest rung
+//! are, with any bits: frames are coded alone for two seconds, in which the line's rate is found. To the network a computer that lags
+//! is a line that does, and with what such a line has frames would never have the bits. After the pause a trial begins, on the lowest rung. Two such frames end it: the second one comes a second after the first one, so that no two pictures in a row are late.
 //! After many frames coded alone for other reasons, those with the bits for it begin with a trial, too; with the pause if the last
 //! predicted ones took more than the share of low effort.
 
@@ -56,6 +57,8 @@ const PERIOD: u32 = 64;
 const PAUSE_FIRST: Duration = Duration::from_secs(20);
 /// The time between these two.
 const PAUSE_OF_TRIAL: Duration = Duration::from_secs(1);
+/// The time for which frames are coded alone at a start, with any bits.
+const PAUSE_OF_START: Duration = Duration::from_secs(2);
 /// Frames of a turn.
 const TURN: u32 = 8;
 
@@ -127,6 +130,8 @@ pub(crate) struct Pace {
     has_bits: bool,
     /// Time until which they are.
     alone_until: Option<Timestamp>,
+    /// True if they are, with any bits, since they were late at a start.
+    is_start: bool,
     pauses: Pauses,
 }
 
@@ -162,6 +167,7 @@ impl Pace {
             coded: 0,
             has_bits: false,
             alone_until: None,
+            is_start: false,
             pauses: Pauses::new(PAUSE_FIRST),
         }
     }
@@ -190,18 +196,30 @@ impl Pace {
         self.alone_until.is_some()
     }
 
+    /// Returns true if frames are coded alone as long as they have the bits for it.
+    pub(crate) fn stays_alone(&self) -> bool {
+        self.is_alone() && !self.is_start
+    }
+
     /// Says if frames have the bits to be coded alone from now on.
     pub(crate) fn set_has_bits(&mut self, has_bits: bool) {
         self.has_bits = has_bits;
-        self.alone_until.take_if(|_| !has_bits);
+        if !has_bits && self.stays_alone() {
+            self.alone_until = None;
+        }
     }
 
     /// Notes that a frame was coded alone, for whatever reason; `may_rise`: more may be done for the next one.
     pub(crate) fn on_alone(&mut self, may_rise: bool, now: Timestamp) {
         self.coded = (self.coded + 1).min(PERIOD);
         self.alone = (self.alone + 1).min(PERIOD);
-        if may_rise && self.alone_until.take_if(|until| now >= *until).is_some() {
-            self.pauses.on_trial(now);
+        let may_end = may_rise || self.is_start;
+        if may_end && self.alone_until.take_if(|until| now >= *until).is_some() {
+            if std::mem::take(&mut self.is_start) && self.has_bits {
+                self.stop(now);
+            } else {
+                self.pauses.on_trial(now);
+            }
         }
     }
 
@@ -253,8 +271,10 @@ impl Pace {
         self.coded = (self.coded + 1).min(PERIOD);
         self.alone = 0;
         // While both ends start, frames are late on any machine.
-        let share = if self.rung == 0 { self.limits.of(0) } else { 100 };
-        self.late = if 100 * took > share * self.interval && self.coded == PERIOD { self.late + 1 } else { 0 };
+        let is_start = self.coded < PERIOD;
+        let share = if self.rung == 0 && !is_start { self.limits.of(0) } else { 100 };
+        let counts = self.rung == 0 || !is_start;
+        self.late = if 100 * took > share * self.interval && counts { self.late + 1 } else { 0 };
         self.sum += took.min(Self::STALL * self.interval) * cost(Effort::Low) / cost(self.effort());
         self.frames = (self.frames + 1) % PERIOD;
         let is_turn = self.frames.is_multiple_of(TURN);
@@ -262,6 +282,11 @@ impl Pace {
             self.took = std::mem::take(&mut self.sum) / TURN;
             let takes_more = self.takes_more(self.rung, self.limits.of(self.rung));
             self.slow = if takes_more && self.rung == 0 { self.slow + 1 } else { 0 };
+        }
+        if is_start && self.late >= Self::LATE {
+            (self.is_start, self.alone_until) = (true, Some(now + PAUSE_OF_START));
+            self.coded = PERIOD;
+            return None;
         }
         if self.has_bits && (self.late >= Self::LATE || self.slow >= Self::SLOW) {
             self.stop(now);
@@ -272,7 +297,7 @@ impl Pace {
             self.alone_until = Some(now + PAUSE_OF_TRIAL);
             return None;
         }
-        if self.coded < PERIOD && 2 * took > 3 * self.interval {
+        if is_start && 2 * took > 3 * self.interval {
             self.rung = self.rung.saturating_sub(Self::FAR);
         }
         if !is_turn {
@@ -519,12 +544,36 @@ mod tests {
         let mut pace = Pace::new(Limits::SPARE, INTERVAL);
         pace.set_has_bits(true);
         for frame in 0..PERIOD + 3 {
-            let ms = if frame % 8 < 3 { 51 } else { 5 };
+            let ms = if frame % 8 < 2 || frame >= PERIOD { 51 } else { 5 };
             assert!(!pace.is_alone(), "frame {frame}");
-            assert_eq!(pace.rung, [12, 9, 6, 3].get(frame as usize).copied().unwrap_or(pace.rung), "frame {frame}");
+            assert_eq!(pace.rung, [12, 9, 6, 6].get(frame as usize).copied().unwrap_or(pace.rung), "frame {frame}");
             pace.on_took(Duration::from_millis(ms), true, Timestamp::default());
         }
         assert!(pace.is_alone());
+    }
+
+    /// A line that has yet to be found has few bits, and is not found while frames are late.
+    #[test]
+    fn a_start_that_is_late_on_the_lowest_rung_is_coded_alone_until_the_rate_is_found() {
+        for (has_bits, pause) in [(false, 61), (true, 62 + 600)] {
+            let mut pace = Pace::new(Limits::SPARE, INTERVAL);
+            let mut alone = Vec::new();
+            for frame in 0..1_000 {
+                let now = Timestamp::from_us(33_333 * frame);
+                pace.set_has_bits(has_bits && frame > 30);
+                if pace.is_alone() {
+                    alone.push(frame);
+                    pace.on_alone(true, now);
+                } else {
+                    pace.on_took(Duration::from_millis(51), true, now);
+                }
+                if alone.last().is_some_and(|&last| last < frame) {
+                    break;
+                }
+            }
+            // Four rungs, and three frames on the lowest one.
+            assert_eq!((alone[0], alone.len() as u64), (7, pause), "the bits for it: {has_bits}");
+        }
     }
 
     /// Frames that take what their effort takes: the rung settles, and stays; where costs are others it moves by one.

@@ -234,9 +234,7 @@ impl StreamEncoder {
         self.settle()?;
         let has_more = |most: usize| matches!(target, Target::Bytes(bytes) if bytes > most);
         self.is_small = !has_more(self.bytes_most);
-        // Without a clock each frame has the time that it takes.
-        let is_timed = self.search_time.is_some();
-        self.pace.set_has_bits(is_timed && has_more(self.bytes_alone[usize::from(self.pace.is_alone())]));
+        self.pace.set_has_bits(has_more(self.bytes_alone[usize::from(self.pace.stays_alone())]));
         if !self.predicts() {
             return Ok(None);
         }
@@ -283,6 +281,10 @@ impl StreamEncoder {
     /// Notes that the last frame took so long, the state of the one before included, and that it ended at `now`; `may_rise`: more may be
     /// done for the next one.
     pub fn on_took(&mut self, took: Duration, may_rise: bool, now: Timestamp) {
+        // Without a clock each frame has the time that it takes.
+        if self.search_time.is_none() {
+            return;
+        }
         // Frames coded alone tell nothing of prediction.
         if !self.predicts() {
             return self.pace.on_alone(may_rise, now);
@@ -485,8 +487,11 @@ pub(crate) mod tests {
             });
             coded.count()
         };
-        // 0.2 and 0.14 bit per pixel; two turns, of the lowest rung but for five frames, are 16 frames.
-        assert_eq!([(true, 192), (true, 134), (false, 192)].map(|(is_live, bytes)| alone(is_live, bytes)), [104, 0, 0]);
+        // 0.2 and 0.14 bit per pixel; frames alone after seven, with these bits for two seconds.
+        assert_eq!(
+            [(true, 192), (true, 134), (false, 192)].map(|(is_live, bytes)| alone(is_live, bytes)),
+            [113, 61, 0]
+        );
     }
 
     #[test]
