@@ -156,6 +156,26 @@ fn motion_saves_bytes_and_a_cut_costs_none() {
     }
 }
 
+/// With low effort the time of joining is worth it only where few bits are left of a frame.
+#[test]
+fn blocks_are_joined_where_that_is_worth_its_time() {
+    let params = stream((400, 240), Chroma::C420, 1);
+    let pictures = clip(&params, 2);
+    // 0.04 and 0.1 bit per pixel.
+    let joined = [(Effort::Low, 480), (Effort::Low, 1_200), (Effort::Medium, 1_200)].map(|(effort, bytes)| {
+        let mut encoder = Encoder::open(&params, BackendChoice::Cpu).unwrap();
+        encoder.encode(pictures[0].as_ref(), STEP, None).unwrap();
+        let state = encoder.state().unwrap().unwrap();
+        encoder.set_search(effort, None);
+        let frame = encoder.encode(pictures[1].as_ref(), Target::Bytes(bytes), Some((1, &state))).unwrap();
+        assert!(frame.reference == 1 && coded_size(&frame) <= bytes);
+        // A group ends with what no block alone ends with.
+        let slices = VectorLayout::new(params.size).slices();
+        (slices..frame.block_count()).any(|block| frame.block(block).last() == Some(&0))
+    });
+    assert_eq!(joined, [true, false, true]);
+}
+
 #[test]
 fn frames_keep_to_their_budget() {
     let params = stream((200, 120), Chroma::C420, 1);
