@@ -13,11 +13,13 @@
 //! | so little, for some turns, that those of higher rungs should take less than their share | up, half of the way to the highest of these |
 //! | more than its share on the lowest rung, for two turns, and there are the bits for it | frames alone for a [pause](Pauses) |
 //!
-//! With the bits for it, three frames in a row that take too long are enough for that, after a start. At a start, three on the lowest rung
-//! are, with any bits: frames are coded alone for two seconds, in which the line's rate is found. To the network a computer that lags
-//! is a line that does, and with what such a line has frames would never have the bits. After the pause a trial begins, on the lowest rung. Two such frames end it: the second one comes a second after the first one, so that no two pictures in a row are late.
-//! After many frames coded alone for other reasons, those with the bits for it begin with a trial, too; with the pause if the last
-//! predicted ones took more than the share of low effort.
+//! With the bits for it, three frames in a row that take too long are enough for that, after a start. At a start, three on the lowest
+//! rung are, with any bits: frames are coded alone for two seconds, in which the line's rate is found. It grows no further than what is
+//! sent, and late frames send little, so that they would never have the bits.
+//!
+//! After the pause a trial begins, on the lowest rung. Two frames that take too long end it: the second one comes a second after the
+//! first one, so that no two pictures in a row are late. After many frames coded alone for other reasons, those with the bits for it begin
+//! with a trial, too; with the pause if the last predicted ones took more than the share of low effort.
 
 use std::time::Duration;
 
