@@ -296,7 +296,7 @@ const _: () =
 /// Sixteenths that are no reason to begin elsewhere: frames do not use all of their budget.
 const PARTS_IGNORED: u32 = 2;
 
-/// What an index leaves usually, as [`log2`] counts: a seventh of a half.
+/// Logarithm of the share of bytes that an index usually takes, as [`log2`] counts: a seventh of a half.
 const LOG_INDEX: u32 = 256 / 7;
 /// The first jump from a step to another, at most.
 const JUMP_FIRST: u32 = 8;
