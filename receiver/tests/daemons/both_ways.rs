@@ -74,7 +74,11 @@ impl<'a> End<'a> {
     }
 
     fn both(&self, peer: &str) -> Command {
-        let mut command = self.command(peer);
+        self.both_of(peer, &self.clip())
+    }
+
+    fn both_of(&self, peer: &str, source: &str) -> Command {
+        let mut command = self.command_of(peer, source);
         command.arg("--also-receive").arg(self.receiver_file());
         command
     }
@@ -132,9 +136,7 @@ fn a_call_begins_without_its_camera_and_the_other_side_is_told() {
     let pair = Pair::new();
     let (dialler, listener) = (End::new(&pair, "sender"), End::new(&pair, "receiver"));
     let both = |end: &End<'_>, peer: &str, source: &str, mode: [&str; 2]| {
-        let mut command = end.command_of(peer, source);
-        command.arg("--also-receive").arg(end.receiver_file()).args(mode);
-        Daemon::start(end.name, &mut command)
+        Daemon::start(end.name, end.both_of(peer, source).args(mode))
     };
     let listening = both(&listener, &pair.sender_key, "camera:index=99:size=320x180", ["--listen", &pair.address]);
     listening.says(&["WARN", "camera", "the call goes on without it until it is there"]);
@@ -151,10 +153,11 @@ fn closing_the_window_hangs_up() {
     let (display, pair) = (Display::start(640, 480), Pair::new());
     let (dialler, listener) =
         (End::new(&pair, "sender"), End { sink: "window".to_owned(), ..End::new(&pair, "receiver") });
-    let mut command = listener.both(&pair.sender_key);
+    // Whose clip has ended hangs up by itself.
+    let mut command = listener.both_of(&pair.sender_key, PATTERN);
     command.args(["--listen", &pair.address]).env("DISPLAY", &display.name);
     let listening = Daemon::start("listener", &mut command);
-    let mut command = dialler.both(&pair.receiver_key);
+    let mut command = dialler.both_of(&pair.receiver_key, PATTERN);
     let mut dialling = Daemon::start("dialler", command.args(["--to", &pair.address]));
     let window = until("a window", || display.find("Duet"));
     // The window's own words have none.
