@@ -89,13 +89,15 @@ pub(crate) struct Limits {
     low: [u32; 2],
     /// Share after which no more vectors are looked for.
     search: u32,
+    /// True if frames that start late are coded alone, with any bits.
+    alone_at_start: bool,
 }
 
 impl Limits {
     /// For one who asks for prediction: as long as frames are coded as fast as they come, with a little to spare.
-    pub(crate) const ASKED: Self = Self { medium: [20, 50], low: [80, 88], search: 50 };
+    pub(crate) const ASKED: Self = Self { medium: [20, 50], low: [80, 88], search: 50, alone_at_start: false };
     /// For one who does not: the receiver and the camera of this machine have their time, and no frame waits for the one before.
-    pub(crate) const SPARE: Self = Self { medium: [15, 40], low: [70, 80], search: 25 };
+    pub(crate) const SPARE: Self = Self { medium: [15, 40], low: [70, 80], search: 25, alone_at_start: true };
 
     /// Returns the share of a rung.
     fn of(self, rung: usize) -> u32 {
@@ -285,9 +287,8 @@ impl Pace {
             let takes_more = self.takes_more(self.rung, self.limits.of(self.rung));
             self.slow = if takes_more && self.rung == 0 { self.slow + 1 } else { 0 };
         }
-        if is_start && self.late >= Self::LATE {
+        if is_start && self.late >= Self::LATE && self.limits.alone_at_start {
             (self.is_start, self.alone_until) = (true, Some(now + PAUSE_OF_START));
-            self.coded = PERIOD;
             return None;
         }
         if self.has_bits && (self.late >= Self::LATE || self.slow >= Self::SLOW) {
@@ -576,6 +577,9 @@ mod tests {
             // Four rungs, and three frames on the lowest one.
             assert_eq!((alone[0], alone.len() as u64), (7, pause), "the bits for it: {has_bits}");
         }
+        let mut asked = Pace::new(Limits::ASKED, INTERVAL);
+        asked.turns(9, 51);
+        assert!(asked.is_least() && !asked.is_alone(), "who asks for prediction gets it");
     }
 
     /// Frames that take what their effort takes: the rung settles, and stays; where costs are others it moves by one.
