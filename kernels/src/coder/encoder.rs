@@ -491,9 +491,9 @@ impl PredictedEncoder {
             }
         }
         // What joining spares goes into finer steps: about as much as in the last frame, or else as in this one.
-        let joins =
-            self.effort > Effort::Low || bytes.saturating_mul(160) <= JOINED_MOST_LOW * self.params.size.pixels();
-        for _ in 0..if joins { 2 } else { 0 } {
+        let is_little = bytes.saturating_mul(160) <= JOINED_MOST_LOW * self.params.size.pixels();
+        let tries = if is_little || self.effort > Effort::Low { 2 } else { 0 };
+        for _ in 0..tries {
             let spread = self.spread.saturating_sub(IN_HAND).max(SHARE);
             let wider = Target::Bytes(bytes.saturating_mul(spread) / SHARE);
             let blocks = match self.code_blocks(wider) {
