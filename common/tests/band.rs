@@ -11,7 +11,7 @@ use common::netsim::{NetConditions, Network, Pauses, Scenario};
 use common::path::uplink::Uplink;
 use common::stream::video::ArrivedFrame;
 use common::stream::video::band::{Band, MemberLine, Seat};
-use common::stream::video::prediction::{Held, ReceiverId, Receivers, SentFrame};
+use common::stream::video::prediction::{Held, REPLAYS_MAX, ReceiverId, Receivers, SentFrame};
 use common::units::{Bitrate, FrameId, Timestamp};
 use common::wire::states::{Fate, StatesReport};
 use picture::coded::BlockState;
@@ -289,7 +289,9 @@ fn send(
             _ => {}
         }
     }
-    let Ok(reference) = receivers.next(now, &mut Decoder);
+    // Of some frames the picture waits.
+    let at_once = if now.as_us().is_multiple_of(2) { 0 } else { REPLAYS_MAX };
+    let Ok(reference) = receivers.next(now, at_once, &mut Decoder);
     let (age, from) = reference.map_or((0, None), |(age, state)| (age, Some(state)));
     let sent = Sent { id: receivers.next_frame(), age, from, blocks };
     receivers.on_coded(age, &sent, now);

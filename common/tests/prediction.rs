@@ -208,7 +208,7 @@ fn run(seed: u64, line: Line, steps: u64) -> World {
             assert!(matches!(outcome, StatesOutcome::News | StatesOutcome::Known), "{outcome:?}");
         }
         // Some encoders have time between two frames, for a part of what there is to do or for all.
-        while random.chance(idle) && world.sender.prepare(at(step), &mut Decoder).unwrap() {}
+        while random.chance(idle) && world.sender.prepare(at(step), REPLAYS_MAX, &mut Decoder).unwrap() {}
         let mut frame = world.code(step, random.chance(line.alone));
         if random.chance(0.05) {
             // It has not left when the next picture comes.
@@ -334,11 +334,11 @@ fn reports_that_cannot_be_are_counted() {
 #[test]
 fn what_is_decoded_between_frames_is_not_decoded_for_them() {
     let mut world = sender(10);
-    assert_eq!(world.sender.prepare(at(10), &mut Decoder), Ok(false));
+    assert_eq!(world.sender.prepare(at(10), REPLAYS_MAX, &mut Decoder), Ok(false));
     // Frames 5 to 9 are made of the one with a gap.
     world.sender.on_report(report(5, &[Some((1, 2)), None, None, None, None, None]), at(10));
     let mut decoded = 0;
-    while world.sender.prepare(at(10), &mut Decoder).unwrap() {
+    while world.sender.prepare(at(10), REPLAYS_MAX, &mut Decoder).unwrap() {
         decoded += 1;
         assert_eq!(world.sender.counters().replays, decoded);
     }

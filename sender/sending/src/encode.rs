@@ -6,6 +6,7 @@ mod company_tests;
 mod encoded;
 mod failure;
 mod shrink;
+mod spare;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,6 +33,7 @@ pub(crate) use self::company::{Company, Outlet};
 pub(crate) use self::encoded::Encoded;
 pub(crate) use self::failure::failure;
 use self::shrink::Shrinking;
+pub(crate) use self::spare::Spare;
 use crate::effects::LiveEffects;
 use crate::gate::Gate;
 use crate::predict::{CodedPicture, StreamEncoder, Told};
@@ -62,6 +64,8 @@ pub(crate) struct Encode {
     pub(crate) has_sound: bool,
     /// True while fewer pictures are coded than the source gives: all of them come before better ones.
     pub(crate) is_thinned: bool,
+    /// The time until the next picture.
+    pub(crate) spare: Spare,
     /// Shows that the thread turns.
     pub(crate) pulse: Pulse,
     /// Watcher of what is sent.
@@ -177,6 +181,9 @@ impl Encode {
                 }
                 Taken::Closed => return Ok(()),
             };
+            if self.info.is_live {
+                self.spare.on_picture(picture.capture, self.info.frame_rate.interval());
+            }
             if self.info.is_live && thinning.rests(picture.capture) {
                 watch.stands = true;
                 self.withhold(picture, &mut watch);
@@ -340,11 +347,15 @@ impl Encode {
         }
     }
 
-    /// Tells the encoder what has been told of the receiver, and lets it decode a frame as the receiver has; false if there is
-    /// none to decode.
+    /// Tells the encoder what has been told of the receiver, and lets it decode a frame as the receiver has, if there is time for all of
+    /// them; false if there is none to decode.
     fn prepare(&mut self, now: Timestamp) -> Result<bool, Failure> {
         self.company.listen(&self.gate, &mut self.coder, clock::now());
-        let prepared = self.coder.prepare(now).map_err(|error| codec_failure(&error));
+        let before = self.coder.counters().replays;
+        let prepared = self.coder.prepare_some(now, self.spare.replays(now)).map_err(|error| codec_failure(&error));
+        if self.coder.counters().replays > before {
+            self.spare.on_replay(clock::now().since(now));
+        }
         self.follow_backend();
         prepared
     }
@@ -485,6 +496,7 @@ pub(crate) mod tests {
             frames_max: None,
             has_sound: false,
             is_thinned: false,
+            spare: Spare::default(),
             pulse: Pulse::default(),
             effects: LiveEffects::new(own.clone(), size, params.chroma),
             own,

@@ -9,7 +9,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::stream::video::prediction::{Hindrance, PredictionCounters, ReceiverId, Receivers, StatesOutcome};
+use common::stream::video::prediction::{
+    Hindrance, PredictionCounters, REPLAYS_MAX, ReceiverId, Receivers, StatesOutcome,
+};
 use common::units::{FrameId, Timestamp};
 use common::wire::states::StatesReport;
 use kernels::{
@@ -171,13 +173,18 @@ impl StreamEncoder {
     /// Computes the state of the last frame, or decodes one frame as a receiver has, so that the next one to be coded need not
     /// wait for that; false if there is nothing to do.
     pub fn prepare(&mut self, now: Timestamp) -> Result<bool, DecodeError> {
+        self.prepare_some(now, REPLAYS_MAX)
+    }
+
+    /// Does the same, but decodes none if the next frame needs more than `most` of them.
+    pub(crate) fn prepare_some(&mut self, now: Timestamp, most: usize) -> Result<bool, DecodeError> {
         if self.settle()? {
             return Ok(true);
         }
         if !self.predicts() {
             return Ok(false);
         }
-        self.receivers.prepare(now, &mut self.encoder)
+        self.receivers.prepare(now, most, &mut self.encoder)
     }
 
     /// Codes a picture at `now`; returns the frame and its number.
@@ -245,8 +252,9 @@ impl StreamEncoder {
         if let Some(time) = self.search_time {
             self.encoder.set_search(self.pace.effort(), Some(time));
         }
+        let at_once = if self.search_time.is_some() { 0 } else { REPLAYS_MAX };
         let mismatches = self.receivers.counters().mismatches;
-        let reference = self.receivers.next(now, &mut self.encoder)?;
+        let reference = self.receivers.next(now, at_once, &mut self.encoder)?;
         if self.receivers.counters().mismatches > mismatches {
             limited!(
                 warn,
@@ -467,6 +475,42 @@ pub(crate) mod tests {
         let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
         let (_, frame) = sender.code(picture, Target::Bytes(900), Timestamp::from_us(3_000_000)).unwrap();
         assert_eq!((frame.reference, sender.counters().mismatches), (0, 1));
+    }
+
+    /// Frame 5 is lost, as the report of frame 6 tells before frame 9: three states are others than was believed.
+    #[test]
+    fn where_time_counts_a_picture_waits_for_no_state() {
+        let params = params();
+        let coded = [(false, false), (true, true), (true, false)].map(|(is_live, has_time)| {
+            let encoder = StreamEncoder::open(&params, BackendChoice::Cpu).unwrap();
+            let mut sender = if is_live { encoder.in_real_time() } else { encoder };
+            let mut decoder = Decoder::open(&params, BackendChoice::Cpu).unwrap();
+            let (mut held, mut reports): (Held<State>, _) = (Held::new(15), std::collections::VecDeque::new());
+            let (pattern, mut data) = (Pattern::new(params.size, params.frame_rate), Vec::new());
+            let code = |step: u32| {
+                let now = Timestamp::from_us(33_333 * u64::from(step));
+                if let Some((_, report)) = reports.pop_front_if(|(due, _)| *due == step) {
+                    sender.on_told(Told::Report(report, now));
+                }
+                while has_time && sender.prepare(now).unwrap() {}
+                pattern.draw(step, 0, &mut data);
+                let picture = PictureRef::new(PixelFormat::I420, params.size, &data).unwrap();
+                let (id, frame) = sender.code(picture, Target::Bytes(900), now).unwrap();
+                if step != 5 {
+                    reports.push_back((step + 3, arrive((id, &frame), &mut decoder, &mut held).0));
+                }
+                frame.reference
+            };
+            let ages: Vec<_> = (0..24).map(code).collect();
+            (ages, sender.counters())
+        });
+        for (case, (ages, counters)) in coded.iter().enumerate() {
+            let waits = case == 2;
+            assert_eq!(ages[1..].iter().position(|&age| age != 1), waits.then_some(8), "{case}: {ages:?}");
+            assert_eq!((ages[9], ages[10..].iter().max()), (if waits { 5 } else { 1 }, Some(&1)), "{case}: {ages:?}");
+            assert_eq!(counters.replays, if waits { 0 } else { 3 }, "{case}: {counters:?}");
+            assert!(counters.matches > 0 && counters.mismatches == 0, "{case}: {counters:?}");
+        }
     }
 
     #[test]

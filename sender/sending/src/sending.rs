@@ -176,6 +176,7 @@ impl Sending {
             frames_max,
             has_sound: sound.is_some(),
             is_thinned: false,
+            spare: encode::Spare::default(),
             pulse: pulse.clone(),
             own: own.clone(),
             effects: LiveEffects::new(own.clone(), params.size, params.chroma),

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | the frame before it, replayed | as a rule |
 //! | the newest frame reported | while reports are overdue, or most frames lose something for good |
+//! | the newest frame reported whose state is known | where time counts, and frames are left to decode again |
 //! | nothing | nothing is held, a hash did not fit, the receiver lacks a reference, or prediction costs more |
 //!
 //! Nothing here knows a picture: states and frames are of any type, and decoding is the caller's.

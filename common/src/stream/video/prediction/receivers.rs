@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use picture::replay::Replay;
 
-use super::references::{PredictionCounters, References, SentFrame, StatesOutcome};
+use super::references::{PredictionCounters, REPLAYS_MAX, References, SentFrame, StatesOutcome};
 use crate::units::{FrameId, Timestamp};
 use crate::wire::states::{Fate, StatesReport};
 
@@ -88,12 +88,18 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
     }
 
     /// Returns the reference of the next frame, as [`References::next`] does: the newest frame that all receivers hold in
-    /// the same state; none: it is to be coded alone. One whose picture is not the one computed holds nothing, which is its own trouble
+    /// the same state; none: it is to be coded alone. If that takes more than `at_once` decodes of frames, an older frame is taken whose
+    /// state is known, if there is one: the picture waits. One whose picture is not the one computed holds nothing, which is its own trouble
     /// where others hold what they say.
-    pub fn next<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<Option<(u8, S)>, R::Error> {
+    pub fn next<R: Replay<F, S>>(
+        &mut self,
+        now: Timestamp,
+        at_once: usize,
+        decoder: &mut R,
+    ) -> Result<Option<(u8, S)>, R::Error> {
         let next = self.next_frame();
         self.present.iter_mut().for_each(|(_, references)| references.expire());
-        let mut chosen = self.choose(now, decoder)?;
+        let mut chosen = self.choose(now, at_once, decoder)?;
         let as_told = |(_, references): &mut (ReceiverId, References<F, S>)| references.is_as_told(decoder);
         let are_as_told: Vec<_> = self.present.iter_mut().map(as_told).collect();
         if are_as_told.contains(&false) {
@@ -101,37 +107,52 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
             let present = std::mem::take(&mut self.present);
             let (others, untrue) = present.into_iter().partition(|_| told.next() == Some(&true));
             self.present = others;
-            chosen = self.choose(now, decoder)?;
+            chosen = self.choose(now, at_once, decoder)?;
             self.present.extend::<Vec<_>>(untrue);
         }
         Ok(chosen.and_then(|(id, state)| Some((u8::try_from(next.ahead_of(id)).ok()?, state))))
     }
 
-    fn choose<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<Option<(FrameId, S)>, R::Error> {
-        for rank in 0..2 {
-            let wanted = self.present.iter().map(|(_, references)| references.wanted(now)[rank]);
-            let oldest = wanted.reduce(|a, b| if a?.is_newer_than(b?) { b } else { a }).flatten();
-            if let Some(id) = oldest
-                && let Some(state) = self.shared(id, decoder)?
-            {
-                return Ok(Some((id, state)));
+    fn choose<R: Replay<F, S>>(
+        &mut self,
+        now: Timestamp,
+        at_once: usize,
+        decoder: &mut R,
+    ) -> Result<Option<(FrameId, S)>, R::Error> {
+        for most in [at_once.min(REPLAYS_MAX), REPLAYS_MAX] {
+            for rank in 0..2 {
+                let wanted = self.present.iter().map(|(_, references)| references.wanted(now)[rank]);
+                let oldest = wanted.reduce(|a, b| if a?.is_newer_than(b?) { b } else { a }).flatten();
+                if let Some(id) = oldest
+                    && let Some(state) = self.shared(id, most, decoder)?
+                {
+                    return Ok(Some((id, state)));
+                }
+            }
+            let decided = self.decided();
+            if decided.is_some() {
+                return Ok(decided);
             }
         }
-        let Some((_, first)) = self.present.first() else { return Ok(None) };
-        let newest = first.decided().find_map(|id| {
+        Ok(None)
+    }
+
+    /// Returns the newest frame of which all receivers are known to hold the same state, and that, without decoding any again.
+    fn decided(&self) -> Option<(FrameId, S)> {
+        let (_, first) = self.present.first()?;
+        first.decided().find_map(|id| {
             let mut states = self.present.iter().map(|(_, references)| {
                 references.known(id).filter(|_| references.decided().any(|decided| decided == id))
             });
             let state = states.next()??;
             states.all(|other| other == Some(state)).then(|| (id, state.clone()))
-        });
-        Ok(newest)
+        })
     }
 
     /// Decodes a frame again that [`Self::next`] would decode at `now`, as [`References::prepare`] does.
-    pub fn prepare<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<bool, R::Error> {
+    pub fn prepare<R: Replay<F, S>>(&mut self, now: Timestamp, most: usize, decoder: &mut R) -> Result<bool, R::Error> {
         for (_, references) in &mut self.present {
-            if references.prepare(now, decoder)? {
+            if references.prepare(now, most, decoder)? {
                 return Ok(true);
             }
         }
@@ -203,11 +224,11 @@ impl<F: SentFrame + Clone, S: Clone + PartialEq> Receivers<F, S> {
         self.present.iter_mut().find(|(present, _)| *present == id).map(|(_, references)| references)
     }
 
-    /// Returns the state of a frame if it is the same at all receivers.
-    fn shared<R: Replay<F, S>>(&mut self, id: FrameId, decoder: &mut R) -> Result<Option<S>, R::Error> {
+    /// Returns the state of a frame if it is the same at all receivers; for each at most `most` frames are decoded again.
+    fn shared<R: Replay<F, S>>(&mut self, id: FrameId, most: usize, decoder: &mut R) -> Result<Option<S>, R::Error> {
         let mut shared = None;
         for (_, references) in &mut self.present {
-            let Some(state) = references.state_of(id, decoder)? else { return Ok(None) };
+            let Some(state) = references.state_of(id, most, decoder)? else { return Ok(None) };
             if shared.get_or_insert_with(|| state.clone()) != &state {
                 return Ok(None);
             }

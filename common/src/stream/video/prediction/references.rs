@@ -246,7 +246,7 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         let next = self.next_frame();
         let mut chosen = None;
         for id in self.wanted(now).into_iter().flatten() {
-            if let Some(state) = self.state_of(id, decoder)? {
+            if let Some(state) = self.state_of(id, REPLAYS_MAX, decoder)? {
                 chosen = Some((id, state));
                 break;
             }
@@ -266,11 +266,16 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.candidates(now).map(|at| at.map(|at| self.entries[at].id))
     }
 
-    /// Returns the receiver's state of a frame, for which frames may be decoded again; none if it cannot be known, or only
-    /// with too many of them.
-    pub(super) fn state_of<R: Replay<F, S>>(&mut self, id: FrameId, decoder: &mut R) -> Result<Option<S>, R::Error> {
+    /// Returns the receiver's state of a frame, for which at most `most` frames are decoded again; none if it cannot be known, or only
+    /// with more of them.
+    pub(super) fn state_of<R: Replay<F, S>>(
+        &mut self,
+        id: FrameId,
+        most: usize,
+        decoder: &mut R,
+    ) -> Result<Option<S>, R::Error> {
         let Some(at) = self.index(id) else { return Ok(None) };
-        Ok(if self.settle(at, decoder)? { self.known(id).cloned() } else { None })
+        Ok(if self.settle(at, most, decoder)? { self.known(id).cloned() } else { None })
     }
 
     /// Returns the frames whose fate and state are known, the newest first.
@@ -318,9 +323,9 @@ impl<F: SentFrame, S: Clone> References<F, S> {
     }
 
     /// Decodes one of the frames again that [`Self::next`] would decode at `now`: for the time in which there is nothing
-    /// else to do. Returns false if there is none.
-    pub fn prepare<R: Replay<F, S>>(&mut self, now: Timestamp, decoder: &mut R) -> Result<bool, R::Error> {
-        let stale = self.candidates(now).into_iter().flatten().next().and_then(|at| self.stale(at));
+    /// else to do. Returns false if there is none, or if there are more than `most`.
+    pub fn prepare<R: Replay<F, S>>(&mut self, now: Timestamp, most: usize, decoder: &mut R) -> Result<bool, R::Error> {
+        let stale = self.candidates(now).into_iter().flatten().next().and_then(|at| self.stale(at, most));
         match stale.as_ref().and_then(|stale| stale.last()) {
             Some(&oldest) => self.decode_again(oldest, decoder).map(|()| true),
             None => Ok(false),
@@ -433,25 +438,25 @@ impl<F: SentFrame, S: Clone> References<F, S> {
         self.entries.drain(..=to);
     }
 
-    /// Decodes the frames again from which the state at `at` is made; true if it is known then.
-    fn settle<R: Replay<F, S>>(&mut self, at: usize, decoder: &mut R) -> Result<bool, R::Error> {
-        let Some(stale) = self.stale(at) else { return Ok(false) };
+    /// Decodes the frames again from which the state at `at` is made, at most `most` of them; true if it is known then.
+    fn settle<R: Replay<F, S>>(&mut self, at: usize, most: usize, decoder: &mut R) -> Result<bool, R::Error> {
+        let Some(stale) = self.stale(at, most) else { return Ok(false) };
         for at in stale.into_iter().rev() {
             self.decode_again(at, decoder)?;
         }
         Ok(matches!(self.entries[at].state, State::Known(_)))
     }
 
-    /// Returns the places of the stale states from which the one at `at` is made, itself first; `None` if they are too
-    /// many frames to decode.
-    fn stale(&self, at: usize) -> Option<Vec<usize>> {
+    /// Returns the places of the stale states from which the one at `at` is made, itself first; `None` if more
+    /// than `most` frames are to be decoded.
+    fn stale(&self, at: usize, most: usize) -> Option<Vec<usize>> {
         let (mut stale, mut decodes, mut next) = (Vec::new(), 0, Some(at));
         while let Some(at) = next.filter(|&at| self.entries[at].is_stale()) {
             decodes += usize::from(self.entries[at].is_decoded());
             stale.push(at);
             next = self.parent(at).flatten();
         }
-        (decodes <= REPLAYS_MAX).then_some(stale)
+        (decodes <= most).then_some(stale)
     }
 
     /// Decodes the stale frame at `at` again, from a state that is not stale.
