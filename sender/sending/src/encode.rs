@@ -541,6 +541,24 @@ pub(crate) mod tests {
         assert_eq!(now(&encode, false, true), None);
     }
 
+    #[test]
+    fn frames_are_decoded_again_only_where_there_is_time_before_the_next_picture() {
+        let mut encode = predicting();
+        for number in 0..3 {
+            let picture = picture(&encode.info, number);
+            assert!(encode.code(picture).unwrap().is_some());
+        }
+        assert!(encode.prepare(clock::now()).unwrap(), "the last frame's state");
+        // Frame 1 was lost: the state of frame 2 is another.
+        let fates = vec![Fate::NotUsed, Fate::Used(Gaps::default())];
+        encode.gate.tell(0, Told::Report(StatesReport { newest: FrameId(1), hash: None, fates }, clock::now()));
+        encode.spare.on_picture(clock::now(), Duration::from_secs(30));
+        encode.spare.on_replay(Duration::from_secs(60));
+        assert!(!encode.prepare(clock::now()).unwrap());
+        encode.spare.on_replay(Duration::from_secs(1));
+        assert!(encode.prepare(clock::now()).unwrap());
+    }
+
     /// Returns what codes three pictures that are there already, as on a computer that is too slow.
     fn behind(handover_max: Duration) -> Encode {
         let encode = Encode { pictures: Slot::with_depth(3), handover_max, ..predicting() };
